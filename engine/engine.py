@@ -44,11 +44,12 @@ T = TypeVar("T")
 
 
 class Engine:
-    """See the module's docstring. What sessions use is told in `engine.session.context.services`; `monitor`: what runs here.
+    """A member's engine; see the module's docstring. `engine.session.context.services` describes the parts that
+    sessions use. monitor: reports on running and past statements.
 
-    listener: where Spark's tasks connect; its owner closes it after the engine, and starts it before if other members connect
-        there too, else Spark does.
-    mesh: the other members, which their owner begins to look for and leaves; None: there are none.
+    listener: where Spark's tasks connect; its owner closes it after the engine, and starts it before if other members
+        connect there too, else Spark does.
+    mesh: the other members; its owner starts and ends the connection to them. None: there are none.
     """
 
     def __init__(self, config: EngineConfig, listener: DataListener, mesh: Mesh | None = None) -> None:
@@ -61,7 +62,7 @@ class Engine:
         files = config.files
         self.roots = files.foreign_roots
         self.tables = config.tables
-        # Nowhere among the server's own files.
+        # COPY must not read or write the server's own files.
         self.copy_roots = CopyRoots(config.copy_folders, (config.private, config.tables, *config.catalog_files))
         if config.topology is not None:
             self.store.declare(files.topology_tables())
@@ -88,8 +89,9 @@ class Engine:
         )  # fmt: skip
 
     async def start(self) -> None:
-        """Ready the executors. Spark starts in the background; a query that needs it waits for it. What a crash left
-        of commits is made good in the background too: nothing waits for it."""
+        """Start the executors. Spark starts in the background, and a query that needs it waits for it. Commits that a
+        crash interrupted are completed in the background too, and nothing waits for that.
+        """
         self.store.start_publishing()
         await self.executors.start()
         self._runtime.start()
@@ -98,12 +100,13 @@ class Engine:
         self.speeds.start()
 
     def session(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> Session:
-        """A session for one client (`engine.session.engine_session.SessionFactory`). Raises SqlError for an option that is
-        wrong."""
+        """Open a session for one client (`engine.session.engine_session.SessionFactory`). Raises SqlError for an
+        invalid option.
+        """
         return open_session(self, user=user, database=database, options=options, client=client)
 
     async def roles(self) -> Roles:
-        """The newest ones, whichever member has made them."""
+        """Return the newest roles, whichever member has created them."""
         await self.see_commits()
         return self.store.snapshot.roles
 
@@ -120,7 +123,7 @@ class Engine:
         return await self.pools.run_writer(call)
 
     def _statistics(self) -> Mapping[str, Mapping[str, int]]:
-        """Counters of what the sessions share."""
+        """Return counters of the parts that sessions share."""
         return {
             "statements": self.statements.statistics(),
             "stalls": self._stalls.statistics(),
@@ -132,7 +135,7 @@ class Engine:
         await self._runtime.idle()
 
     def abandon_late(self) -> None:
-        """From now on, wait for no canceled statement longer than a bound (`engine.executors.local.abandonment`)."""
+        """Bound the wait for each cancelled statement from now on (`engine.executors.local.abandonment`)."""
         self.executors.local.abandon_late()
 
     @property

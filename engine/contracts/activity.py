@@ -19,9 +19,9 @@ StatementState = Literal["planning", "running", "suspended", "finished", "failed
 EngineUsed = Literal["local", "spark", "distributed"]
 #: waiting: a stream's sender is out of credit. interrupted: it has lost its connection and goes on over another.
 StreamState = Literal["open", "waiting", "interrupted", "done"]
-#: A part of an answer. recent: the newest of those that have finished. status: asked of processes of one server only, as members of
-#: earlier releases do not know it.
-#: progress: of COPY, VACUUM and ANALYZE. statements: what pg_stat_statements is made of.
+#: A part of an answer. recent: the newest finished statements. status: requested from processes of one server only, as
+#: members of earlier releases do not know it.
+#: progress: of COPY, VACUUM and ANALYZE. statements: the data of pg_stat_statements.
 Part = Literal[
     "sessions", "running", "finished", "recent", "fragments", "edges", "spark_jobs", "graph", "status", "progress", "statements"
 ]  # fmt: skip
@@ -29,12 +29,13 @@ InstanceState = Literal["waiting", "running", "done", "failed"]
 
 
 class Report(msgspec.Struct, frozen=True):
-    """A value; see the module's docstring."""
+    """Base of the reports; see the module's docstring."""
 
 
 class Phases(Report, frozen=True):
-    """Seconds in each phase; None: not reached, or none such. start: until the engine has begun. first_row: from there to the
-    first rows. run: from there to the end, or until now."""
+    """Seconds in each phase; None: not reached, or no such phase. start: until the engine has begun. first_row: from
+    there to the first rows. run: from there to the end, or until now.
+    """
 
     parse: float | None = None
     bind: float | None = None
@@ -46,8 +47,10 @@ class Phases(Report, frozen=True):
 
 
 class StatementReport(Report, frozen=True):
-    """A statement. id: a query's id (`engine.contracts.query_id.QueryId`). member: the initiator. portal: the name of its
-    cursor or portal. started, ended: seconds since the epoch. query: the id under which it runs, where it runs a query."""
+    """A statement. id: a query's id (`engine.contracts.query_id.QueryId`). member: the initiator. portal: the name of
+    its cursor or portal. started, ended: seconds since the epoch. query: the id of the query that it runs, if it runs
+    one.
+    """
 
     id: str
     member: str
@@ -69,9 +72,10 @@ class StatementReport(Report, frozen=True):
 
 
 class SessionReport(Report, frozen=True):
-    """A session of a client. since: when its state changed. query: the beginning of what it runs or has run last. client: the
-    address of its client. begun: when the session began; transaction_start, query_start: of the last ones. Times are seconds since
-    the epoch."""
+    """A client's session. since: when its state changed. query: the beginning of its current or last statement. client:
+    the address of its client. begun: when the session began. transaction_start, query_start: of its last transaction
+    and statement. Times are seconds since the epoch.
+    """
 
     member: str
     pid: int
@@ -89,7 +93,9 @@ class SessionReport(Report, frozen=True):
 
 
 class OperatorReport(Report, frozen=True):
-    """An operator of a fragment. inputs: ids of the operators and edges that it reads. rows: None where they are not counted."""
+    """An operator of a fragment. inputs: ids of the operators and edges that it reads. rows: None if they are not
+    counted.
+    """
 
     id: str
     name: str
@@ -99,7 +105,7 @@ class OperatorReport(Report, frozen=True):
 
 
 class FragmentReport(Report, frozen=True):
-    """A fragment on a member. id: `fragment.instance`, or `client` for what receives the last edge."""
+    """A fragment on a member. id: `fragment.instance`, or `client` for the receiver of the last edge."""
 
     id: str
     member: str
@@ -113,8 +119,9 @@ class FragmentReport(Report, frozen=True):
 class EdgeReport(Report, frozen=True):
     """The streams from one instance of a fragment to one of another. id: `edge.sender.receiver`.
 
-    credit: bytes that the senders may still send. window: bytes of credit of all streams together. backlog_bytes: arrived and not
-    taken. stalls, stalled_seconds: how often and how long the sender has waited for credit.
+    credit: bytes that the senders may still send. window: bytes of credit of all streams together. backlog_bytes: bytes
+    that have arrived and have not been consumed. stalls, stalled_seconds: how often and how long the sender has waited
+    for credit.
     """
 
     id: str
@@ -141,7 +148,9 @@ class Graph(Report, frozen=True):
 
 
 class SparkJobReport(Report, frozen=True):
-    """A job of Spark's. query: of whose statement. id: Spark's number of it. url: its page in Spark's own interface."""
+    """A Spark job. query: the statement that it belongs to. id: Spark's number of the job. url: its page in Spark's own
+    interface.
+    """
 
     id: int
     query: str
@@ -189,8 +198,9 @@ class EdgeCounters(Report, frozen=True):
 
 
 class StatementFigures(Report, frozen=True):
-    """The cost of one statement of one user, for pg_stat_statements. text: normalised. Times in milliseconds. engine: which ran
-    it last; None where that is not known."""
+    """The cost of one statement of one user, for pg_stat_statements. text: normalised. Times are in milliseconds.
+    engine: the one that ran the statement last; None if that is not known.
+    """
 
     user: str
     query_id: int
@@ -213,14 +223,15 @@ class StatementsKept(Report, frozen=True):
     since: float = 0.0
 
 
-#: What a member has counted of queries: instances of fragments, and ends of streams.
+#: A member's counters of queries: instances of fragments, and ends of streams.
 Observed = tuple[list[FragmentCounters], list[EdgeCounters]]
 
 
 class Answer(Report, frozen=True):
-    """The answer of one member: the parts that were asked for. graph: of the statement that was asked for, at its initiator.
-    status: the member's state without what sessions say, as JSON. copies, maintenance: statements that run. kept: None where it
-    was not asked for."""
+    """The answer of one member, with the parts that were requested. graph: of the requested statement, from its
+    initiator. status: the member's state without the sessions' part, as JSON. copies, maintenance: running statements.
+    kept: None if it was not requested.
+    """
 
     memory_bytes: int = 0
     spool_bytes: int = 0
@@ -239,7 +250,7 @@ class Answer(Report, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ClusterReport:
-    """The members' answers, by their names. silent: those that are lost, or have not answered in time."""
+    """The members' answers, by their names. silent: members that are lost, or have not answered in time."""
 
     told: Mapping[str, Answer]
     silent: tuple[str, ...] = ()

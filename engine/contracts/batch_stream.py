@@ -1,4 +1,4 @@
-"""A stream of Arrow record batches, as executors and receivers give it; the rules are those of `engine.contracts.executor`."""
+"""A stream of Arrow record batches, as executors and receivers return it; `engine.contracts.executor` states its rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ class BatchStream(Protocol):
     """Record batches, pulled one at a time by one consumer."""
 
     async def next_batch(self) -> pa.RecordBatch | None:
-        """The next batch (never empty), or None at the end. Raises `SqlError`, after which only `close` may follow."""
+        """Return the next batch (never empty), or None at the end. Raises `SqlError`, after which only `close` may
+        follow.
+        """
         ...
 
     async def close(self) -> None:
@@ -20,11 +22,13 @@ class BatchStream(Protocol):
         ...
 
     def statistics(self) -> Mapping[str, int]:
-        """Counters for EXPLAIN ANALYZE and the views: at least `rows`, `bytes`, `batches`."""
+        """Return counters for EXPLAIN ANALYZE and the views: at least `rows`, `bytes`, `batches`."""
         ...
 
 
 def engine_of(stream: BatchStream) -> str | None:
-    """The engine that gives a stream's rows: `local`, `spark`, or `distributed` for several members; None where it is neither."""
+    """Return the engine that produces a stream's rows: `local`, `spark`, or `distributed` for several members; None if
+    there is none.
+    """
     name = getattr(stream, "engine_name", None)
     return name if isinstance(name, str) else None

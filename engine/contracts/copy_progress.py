@@ -1,4 +1,4 @@
-"""How far each COPY of this member is: pg_stat_progress_copy."""
+"""Progress of each COPY on this member: pg_stat_progress_copy."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Literal
 
 @dataclass(slots=True, eq=False)
 class CopyProgress:
-    """One that runs. Counters are written by whoever carries it out, and read from any thread.
+    """A running COPY. The code that runs it writes the counters; any thread may read them.
 
-    relation: the table's OID; 0 for a query. size: of its file in bytes; 0 where that is not known. excluded: rows that
+    relation: the table's OID; 0 for a query. size: of its file in bytes; 0 if that is not known. excluded: rows that
     WHERE left out.
     """
 
@@ -27,7 +27,7 @@ class CopyProgress:
 
 
 class Copies:
-    """The COPY statements that run. Every method may be called from any thread."""
+    """The running COPY statements. Every method may be called from any thread."""
 
     def __init__(self) -> None:
         self._running: dict[int, CopyProgress] = {}
@@ -37,7 +37,7 @@ class Copies:
         return progress
 
     def end(self, progress: CopyProgress) -> None:
-        """Idempotent."""
+        """Remove a COPY. Idempotent."""
         self._running.pop(id(progress), None)
 
     def running_copies(self) -> Sequence[CopyProgress]:

@@ -38,7 +38,7 @@ class ExecutionContext:
     """The environment in which a fragment is executed.
 
     time_zone: the session's TimeZone, as an IANA name or a fixed offset that both engines accept.
-    page_bytes: the wanted size of a batch, and the window of a stream: `cursor_buffer_size`.
+    page_bytes: the desired size of a batch, and the window of a stream: `cursor_buffer_size`.
     memory: the memory that all statements of the role share, where the engine can measure it; None: no limit.
     values: the values of the fragment's parameters, by the names that its statement has for them.
     analyze: whether the engine counts rows and time by operator, where it can (`engine.contracts.profile`).

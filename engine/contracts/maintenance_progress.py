@@ -17,10 +17,11 @@ Phase = Literal[
 
 @dataclass(slots=True, eq=False)
 class MaintenanceProgress:
-    """A table that a statement is at. Written by whoever carries it out, read from any thread.
+    """A table that a VACUUM or ANALYZE is working on. The code that runs the statement writes it; any thread may read
+    it.
 
-    relation: the table's OID. phase: in PostgreSQL's words. pages, pages_done: of the table's files, all and those that are done
-    with. rows: scanned, or written.
+    relation: the table's OID. phase: in PostgreSQL's words. pages, pages_done: the size of the table's files in pages,
+    and the pages that are done. rows: scanned, or written.
     """
 
     pid: int
@@ -34,14 +35,14 @@ class MaintenanceProgress:
 
 
 class Maintenance:
-    """The tables that VACUUM and ANALYZE are at. Every method may be called from any thread."""
+    """The tables that VACUUM and ANALYZE are working on. Every method may be called from any thread."""
 
     def __init__(self) -> None:
         self._running: dict[int, MaintenanceProgress] = {}
 
     @contextmanager
     def show(self, progress: MaintenanceProgress) -> Iterator[MaintenanceProgress]:
-        """Show the progress in the block."""
+        """Report the progress while the block runs."""
         self._running[id(progress)] = progress
         try:
             yield progress
@@ -53,5 +54,5 @@ class Maintenance:
 
 
 def pages_of(size: int) -> int:
-    """How many of PostgreSQL's pages so many bytes are."""
+    """Return how many of PostgreSQL's pages hold `size` bytes."""
     return -(-size // PAGE_BYTES)

@@ -1,4 +1,6 @@
-"""Results that are there before they are asked for: of SHOW, EXPLAIN and their kin, of RETURNING, and of constant queries."""
+"""Results that are complete before they are fetched: of SHOW, EXPLAIN and similar statements, of RETURNING, and of
+constant queries.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _CONSTANT_BYTES: Final = 1 << 12
 
 
 class RowsStream:
-    """A `BatchStream` over rows that are already there; an empty one ends at once."""
+    """A `BatchStream` over rows in memory; an empty one ends at once."""
 
     def __init__(self, columns: Sequence[ResultColumn], rows: Sequence[Sequence[Any]]) -> None:
         self._batch: pa.RecordBatch | None = None
@@ -43,8 +45,9 @@ class RowsStream:
 
 
 class BatchesStream:
-    """A `BatchStream` over batches that are already there; none of them is empty. engine_name: the engine that has computed them;
-    None: nobody's. counts: its statistics, where they are known."""
+    """A `BatchStream` over batches in memory, none of which is empty. engine_name: the engine that has computed them;
+    None: no engine. counts: its statistics, if they are known.
+    """
 
     def __init__(
         self,
@@ -75,7 +78,9 @@ def _count(batches: Sequence[pa.RecordBatch]) -> Mapping[str, int]:
 
 
 class ConstantRows:
-    """The rows of a query that gives the same ones each time it runs, as soon as it has run once. Many are not kept."""
+    """The rows of a constant query, kept from its first run for all later ones. Results of more than `_CONSTANT_BYTES`
+    are not kept.
+    """
 
     def __init__(self) -> None:
         self._batches: tuple[pa.RecordBatch, ...] | None = None
@@ -83,11 +88,11 @@ class ConstantRows:
         self._counts: Mapping[str, int] | None = None
 
     def stream(self) -> BatchStream | None:
-        """The rows; None where they are not known."""
+        """Return the rows as a stream; None if they are not known."""
         return None if self._batches is None else BatchesStream(self._batches, self._engine_name, self._counts)
 
     def learn_from(self, stream: BatchStream) -> BatchStream:
-        """The stream of a run, whose rows are known once it has ended."""
+        """Return the stream of a run unchanged, and keep its rows once it has ended."""
         return _ObservedStream(stream, self)
 
     def keep(self, batches: Sequence[pa.RecordBatch], engine_name: str | None) -> None:
@@ -96,7 +101,7 @@ class ConstantRows:
 
 
 class _ObservedStream:
-    """A stream as it is, whose batches become the rows of a constant query at its end."""
+    """Passes a stream on, and keeps its batches as the rows of a constant query at its end."""
 
     def __init__(self, stream: BatchStream, rows: ConstantRows) -> None:
         self.engine_name = engine_of(stream)
@@ -113,7 +118,7 @@ class _ObservedStream:
             self._bytes = size
             self._batches.append(batch)
         else:
-            # The rest of them would be few enough.
+            # Stop keeping batches: the remaining ones alone would be few enough.
             self._bytes = _CONSTANT_BYTES + 1
             self._rows = ConstantRows()
             self._batches.clear()
@@ -128,8 +133,9 @@ class _ObservedStream:
 
 @dataclass(slots=True)
 class StreamExecution:
-    """An `engine.contracts.sessions.Execution`: a stream and the words of its command tag. `counted`: the tag ends in a row
-    count."""
+    """An `engine.contracts.sessions.Execution`: a stream and the words of its command tag. `counted`: the tag ends in a
+    row count.
+    """
 
     columns: tuple[ResultColumn, ...] | None
     command: str
@@ -145,5 +151,5 @@ class StreamExecution:
 
 
 def explanation(columns: tuple[ResultColumn, ...], lines: Sequence[str]) -> StreamExecution:
-    """The result of EXPLAIN: a row a line."""
+    """Return the result of EXPLAIN: one row for each line."""
     return StreamExecution(columns, "EXPLAIN", stream=RowsStream(columns, [(line,) for line in lines]))

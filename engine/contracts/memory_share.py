@@ -1,9 +1,10 @@
-"""How much memory the statements of one role may have on a member (`sluice.memory_max`), and what follows from it.
+"""The memory that the statements of one role may use on a member (`sluice.memory_max`), and the limits derived from it.
 
-The share is enforced where most memory goes, in DuckDB: what a limited role runs has a database of its own, of which all its
-statements together get so much (`engine.executors.local.role_databases`). What is held around it for one statement at a time (a
-page of rows and the windows of streams, small inputs of a stage, what a writer of files keeps) is cut down to parts of the
-share; the rows of RETURNING, which have no other bound, are counted by statement.
+The share is enforced where most memory is used, in DuckDB: the statements of a limited role run in a database of their
+own, and all of them together get the share (`engine.executors.local.role_databases`). Buffers around it, which each
+statement has for itself (a page of rows, the windows of streams, small inputs of a stage, the buffers of a writer of
+files), are reduced to fractions of the share. The rows of RETURNING, which have no other bound, are counted by
+statement.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ _PAGE_MIN: Final = 1 << 10
 
 
 class MemoryShare(NamedTuple):
-    """role: whose sessions share it. bytes: on each member."""
+    """The memory limit of a role's statements. role: the role whose sessions share it. bytes: on each member."""
 
     role: str
     bytes: int
 
     @property
     def input_bytes(self) -> int:
-        """How much of a stage's input may lie outside of DuckDB."""
+        """The bytes of a stage's input that may be kept outside of DuckDB."""
         return self.bytes // _INPUT_PART
 
     def require(self, size: int) -> None:
-        """Raises OutOfMemory where a statement keeps more than the share in rows that it is to tell of."""
+        """Raise OutOfMemory if a statement keeps more bytes than the share in rows that it will return."""
         if size > self.bytes:
             raise self.exceeded_error()
 
@@ -46,17 +47,19 @@ class MemoryShare(NamedTuple):
 
 
 def share_of(role: str, settings: Settings) -> MemoryShare | None:
-    """None: without a limit."""
+    """Return a role's share by its settings; None: without a limit."""
     size = settings.size_bytes("sluice.memory_max")
     return MemoryShare(role, size) if size else None
 
 
 def writer_bytes(memory: MemoryShare | None, most: int) -> int:
-    """How much a writer of files may keep that otherwise keeps `most`."""
+    """Return how many bytes a writer of files may buffer, which is `most` without a limit."""
     return most if memory is None else min(memory.bytes // _WRITER_PART, most)
 
 
 def page_bytes(settings: Settings) -> int:
-    """The size of a page, and the window of a stream: `cursor_buffer_size`, as far as the limit lets it be so large."""
+    """Return the size of a page, and the window of a stream: `cursor_buffer_size`, reduced if the memory limit requires
+    it.
+    """
     size, limit = settings.size_bytes("cursor_buffer_size"), settings.size_bytes("sluice.memory_max")
     return min(size, max(limit // _PAGE_PART, _PAGE_MIN)) if limit else size

@@ -1,8 +1,8 @@
-"""The mesh as the runtime sees it: who is there, and how to tell them something. Implemented by `server.cluster.mesh_link`.
+"""The mesh as the runtime sees it: the members, and messages to them. Implemented by `server.cluster.mesh_link`.
 
 A `Mesh` delivers control messages in the order in which they were sent to a member, at most once. A member that is lost
-(its connection broke, its heartbeats stopped, it left) is reported once; messages to it are dropped from then on, until it
-is back with another incarnation.
+(its connection broke, its heartbeats stopped, it left) is reported once; messages to it are dropped from then on, until
+it is back with another incarnation.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Handler = Callable[[str, ControlMessage, bytes], None]
 
 
 class Members(Protocol):
-    """The members in the cluster, as a plan depends on them."""
+    """The members of the cluster, as far as plans depend on them."""
 
     @property
     def member(self) -> str:
@@ -51,13 +51,13 @@ class Members(Protocol):
         ...
 
     def members(self) -> Sequence[MemberInfo]:
-        """All that are known, this one included, ordered by id."""
+        """Return all known members, this one included, ordered by id."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MembersNow:
-    """The members of one moment, for other threads than the loop's (`Members`)."""
+    """The members at one moment, for threads other than the loop's (`Members`)."""
 
     member: str
     infos: Sequence[MemberInfo]
@@ -71,10 +71,12 @@ class MembersNow:
 
 
 class Mesh(Members, Protocol):
-    """See the module's docstring. All methods are called on the loop's thread."""
+    """The members, and the control messages between them; see the module's docstring. All methods are called on the
+    loop's thread.
+    """
 
     def send(self, member: str, message: ControlMessage, body: bytes = b"") -> bool:
-        """Queue a message. False: the member cannot be reached now, and the message is dropped."""
+        """Queue a message. Return False if the member cannot be reached now, and the message is dropped."""
         ...
 
     def listen(self, on_message: Handler, on_lost: Callable[[str], None]) -> None:
@@ -90,7 +92,7 @@ class AloneMesh:
 
     @classmethod
     def of(cls, member: str) -> AloneMesh:
-        """The mesh of a data member of that name."""
+        """Return the mesh of a data member of that name."""
         return cls(MemberInfo(member, "1", "", "", "data", "up", 0, "", local=True))
 
     @property
@@ -105,4 +107,4 @@ class AloneMesh:
         return False
 
     def listen(self, on_message: Handler, on_lost: Callable[[str], None]) -> None:
-        """Nobody will ever say anything."""
+        """Do nothing, since no message will arrive."""

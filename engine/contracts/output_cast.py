@@ -1,8 +1,8 @@
-"""From what an engine gives to the carriers of `wire.types.carriers`: the one cast at an executor's boundary.
+"""The one cast at an executor's boundary: from an engine's output to the carriers of `wire.types.carriers`.
 
-Both executors use it: Spark's in the tasks that send (which is why it imports nothing but Arrow and numpy), DuckDB's in the
-member. Where the bytes already are those of the carrier, arrays are re-labelled, not copied; the rest goes through Arrow's
-kernels. Sources: the storage types of `engine.sql.trees.storage_types`, as each engine exports them.
+Both executors use it: Spark's in the tasks that send (which is why it imports nothing but Arrow and numpy), DuckDB's in
+the member. Where the bytes already are those of the carrier, arrays are re-labelled, not copied; the rest goes through
+Arrow's kernels. Sources: the storage types of `engine.sql.trees.storage_types`, as each engine exports them.
 
 | from | to | how |
 |---|---|---|
@@ -39,7 +39,7 @@ _NANOS_PER_MICRO: Final = 1000
 
 
 def carrier_of(typ: SqlType) -> pa.DataType:
-    """The carrier of an expression's type, records included."""
+    """Return the carrier of an expression's type, records included."""
     if typ.pg.is_row:
         return pa.struct([pa.field(typ.pg.field(i), carrier_of(field)) for i, (_, field) in enumerate(typ.fields)])
     if typ.pg is t.RECORDS:
@@ -52,12 +52,12 @@ def carrier_of(typ: SqlType) -> pa.DataType:
 
 
 def carrier_schema(columns: Sequence[OutputColumn]) -> pa.Schema:
-    """The schema of the batches that leave an executor for these columns."""
+    """Return the schema of the batches that leave an executor for these columns."""
     return pa.schema([pa.field(column.label, carrier_of(column.type)) for column in columns])
 
 
 def carry(batch: pa.RecordBatch, columns: Sequence[OutputColumn]) -> pa.RecordBatch:
-    """An engine's batch in the carriers of `columns`, in their order and under their labels.
+    """Cast an engine's batch to the carriers of `columns`, in their order and under their labels.
 
     Raises NumericValueOutOfRange when a numeric does not fit its carrier.
     """
@@ -65,8 +65,8 @@ def carry(batch: pa.RecordBatch, columns: Sequence[OutputColumn]) -> pa.RecordBa
 
 
 def match_dimensions(schema: pa.Schema, source: pa.Schema) -> pa.Schema:
-    """A schema of carriers with as many dimensions for its arrays as the engine's arrays have, where these have more than is
-    known: a parameter's.
+    """Return a schema of carriers whose arrays have as many dimensions as the engine's arrays, where these have more
+    than is known: a parameter's.
     """
     if not any(pa.types.is_list(typ) for typ in schema.types):
         return schema
@@ -89,13 +89,13 @@ def _is_any_list(typ: pa.DataType) -> bool:
 
 
 def carry_to(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """`carry` for a schema of carriers that is known already."""
+    """Cast a batch as `carry` does, to a schema of carriers that is known already."""
     arrays = [carry_array(array, typ) for array, typ in zip(batch.columns, schema.types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def carry_array(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """One column, or the elements of one, in a carrier."""
+    """Cast one column, or the elements of one, to a carrier."""
     source = array.type
     if source == target:
         return array
@@ -142,7 +142,7 @@ def _interval(array: pa.StructArray) -> pa.Array:
 
 
 def _nanos(micros: np.ndarray) -> np.ndarray:
-    """Microseconds as the carrier's nanoseconds, which reach to 292 years: more is refused."""
+    """Convert microseconds to the carrier's nanoseconds, which reach to 292 years: more is refused."""
     limit = np.iinfo(np.int64).max // _NANOS_PER_MICRO
     if len(micros) and (micros.max() > limit or micros.min() < -limit):
         raise NumericValueOutOfRange("interval out of range")
@@ -151,7 +151,9 @@ def _nanos(micros: np.ndarray) -> np.ndarray:
 
 
 def with_elements(array: pa.Array, elements: pa.Array, typ: pa.DataType) -> pa.Array:
-    """The list array over other elements, as many as its `values` are: a list array of `typ`, with the same nulls and bounds."""
+    """Return the list array over other elements, as many as its `values` are: a list array of `typ`, with the same
+    nulls and bounds.
+    """
     return pa.Array.from_buffers(
         typ, len(array), array.buffers()[:2], array.null_count, array.offset, children=[elements]
     )
@@ -170,7 +172,7 @@ def _struct(array: pa.StructArray, target: pa.DataType) -> pa.Array:
 
 
 def _validity(array: pa.Array) -> pa.Buffer | None:
-    """The array's null bitmap at offset 0; None where nothing is null."""
+    """Return the array's null bitmap at offset 0; None if nothing is null."""
     if array.null_count == 0:
         return None
     valid = pc.is_valid(array).to_numpy(zero_copy_only=False)

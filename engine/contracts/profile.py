@@ -1,11 +1,12 @@
-"""Counters of the operators of an engine's own plan, as EXPLAIN ANALYZE asks for them.
+"""Counters of the operators of an engine's own plan, as EXPLAIN ANALYZE collects them.
 
-A tree of operators; between members it travels as counters, which have names and numbers (`engine.runtime.analysis`):
+A profile is a tree of operators; between members it travels as counters, which have names and numbers
+(`engine.runtime.analysis`):
 
 operator.<fragment>.<instance>.<number>.<depth>.<kind>.<source>      rows; numbers go parents first
 
-`engine.executors.local.profile` and `engine.executors.spark.profile` make it; `engine.planner.explain.actual_rows` finds out
-which of our operators are meant.
+`engine.executors.local.profile` and `engine.executors.spark.profile` make it; `engine.planner.explain.actual_rows`
+matches it with our operators.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import replace
 
 from wire.dataclass import dataclass
 
-#: The source of what reads relations that are given to a statement: inputs of its fragment, the system catalog.
+#: The source of operators that read relations given to a statement: inputs of its fragment, the system catalog.
 GIVEN = "given"
 #: The rows of an operator that did not count them.
 UNKNOWN = -1
@@ -23,8 +24,10 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """kind: as the engine calls it. rows: how many it gave, or `UNKNOWN`. source: what one without inputs reads, "" for all else:
-    `GIVEN`, or the first of its files, which is replaced by `table_source` or `reader_source`."""
+    """An operator of an engine's plan. kind: the engine's name for it. rows: how many it gave, or `UNKNOWN`. source:
+    for an operator without inputs, its input: `GIVEN`, or the first of its files, which is replaced by `table_source`
+    or `reader_source`; "" for all others.
+    """
 
     kind: str
     rows: int
@@ -33,13 +36,13 @@ class Operator:
 
 
 def with_sources(operator: Operator, named: Callable[[str], str]) -> Operator:
-    """The tree with sources called by other names; "" for one that is not known."""
+    """Return the tree with its sources renamed; "" for a source that is not known."""
     source = operator.source if operator.source in ("", GIVEN) else named(operator.source)
     return replace(operator, source=source, below=tuple(with_sources(child, named) for child in operator.below))
 
 
 def by_files(files: Iterable[tuple[str, Iterable[str]]]) -> Callable[[str], str]:
-    """The name of a source from its files, as text: that of which one of the files comes first in it."""
+    """Return a function that finds a source's name in a text: the name of which one of the files begins the text."""
     known = [(name, tuple(own)) for name, own in files]
 
     def known_name(text: str) -> str:
@@ -53,12 +56,12 @@ def table_source(oid: int) -> str:
 
 
 def reader_source(reader: int) -> str:
-    """A reader of a physical plan, by its number."""
+    """Return the source name of a reader of a physical plan, by its number."""
     return f"r{reader}"
 
 
 def counters(root: Operator, prefix: str) -> Mapping[str, int]:
-    """The tree as counters whose names begin so."""
+    """Return the tree as counters whose names begin with `prefix`."""
     return {
         f"{prefix}.{number}.{depth}.{operator.kind}.{operator.source}": operator.rows
         for number, (depth, operator) in enumerate(_walk(root, 0))
@@ -73,7 +76,7 @@ def _walk(operator: Operator, depth: int) -> Iterator[tuple[int, Operator]]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One counter of a tree, read."""
+    """One counter of a tree, parsed."""
 
     number: int
     depth: int
@@ -83,7 +86,7 @@ class Line:
 
 
 def tree(lines: list[Line]) -> Operator | None:
-    """The tree of these counters; None where they are none."""
+    """Rebuild the tree of these counters; None if they do not form one."""
     ordered = sorted(lines, key=lambda line: line.number)
     if not ordered or [line.number for line in ordered] != list(range(len(ordered))):
         return None
@@ -92,7 +95,7 @@ def tree(lines: list[Line]) -> Operator | None:
 
 
 def _read(lines: list[Line], at: int) -> tuple[Operator, int]:
-    """The operator that begins here, and where the next one does."""
+    """Return the operator that begins at `at`, and the place of the next one."""
     own, at = lines[at], at + 1
     below: list[Operator] = []
     while at < len(lines) and lines[at].depth > own.depth:

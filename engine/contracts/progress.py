@@ -1,7 +1,7 @@
-"""The progress of a session's statement, for a client that asks to be told while it waits (`sluice.progress`).
+"""The progress of a session's statement, for a client that wants reports while it waits (`sluice.progress`).
 
-`RunningQuery` belongs to the session and is written by whoever begins to run its queries, at no cost for each row: which query
-it is, which engines run it, and the stream that its rows come from. `Progress` is one reading of it.
+`RunningQuery` belongs to the session. The code that begins to run the session's queries writes it, at no cost for each
+row: the query, the engines that run it, and the stream that its rows come from. `Progress` is one reading of it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One reading.
+    """One reading of a statement's progress.
 
-    query: the one that was begun last; None: the statement has begun none. engines: those that run it. starting: it waits for
-    Spark to start. tasks: those of this member's Spark, how many have succeeded and how many there are in all; None where there are
-    none. More may follow: Spark makes the tasks of a stage when the stages before it have ended.
-    rows: how many have been read, or copied.
+    query: the query that was begun last; None: the statement has begun none. engines: those that run it. starting:
+        whether it waits for Spark to start. rows: how many have been read, or copied.
+    tasks: those of this member's Spark, how many have succeeded and how many there are in all; None if there are none.
+        More may follow: Spark creates the tasks of a stage when the stages before it have ended.
     """
 
     query: QueryId | None = None
@@ -37,26 +37,26 @@ class Progress:
 
 @dataclass(slots=True, eq=False)
 class RunningQuery:
-    """The query that a session has begun last, and what runs it."""
+    """The query that a session has begun last, with its engines and its stream."""
 
     query: QueryId | None = None
     engines: set[EngineName] = field(default_factory=set)
     _stream: weakref.ref[BatchStream] | None = None
 
     def clear(self) -> None:
-        """Another statement begins."""
+        """Forget the query, as another statement begins."""
         self.query, self._stream = None, None
         self.engines.clear()
 
     def begin(self, query: QueryId, engines: Iterable[EngineName]) -> None:
-        """A query begins to run on these engines. A statement may have several, one after another."""
+        """Record that a query begins to run on these engines. A statement may have several queries, one after another."""
         if self.query != query:
             self.clear()
             self.query = query
         self.engines.update(engines)
 
     def attach_stream(self, stream: BatchStream) -> BatchStream:
-        """Its rows come from this stream, which is its reader's."""
+        """Count the query's rows in this stream, which belongs to its reader."""
         self._stream = weakref.ref(stream)
         return stream
 

@@ -16,7 +16,9 @@ _NUMBER_BITS: Final = 62
 
 @dataclass(frozen=True, slots=True)
 class QueryId:
-    """Cluster-wide id of a running query (network-protocol seed, 3.1). Printed as `initiator:local`, parsed back."""
+    """A cluster-wide id of a running query (network-protocol seed, 3.1). It is printed as `initiator:local`, and parsed
+    back.
+    """
 
     initiator: str
     local: int
@@ -33,9 +35,9 @@ class QueryId:
 
 
 def query_ids(member: str) -> Iterator[QueryId]:
-    """Give new ids of a member's queries without end.
+    """Yield new ids of a member's queries without end.
 
-    Numbers are not given again after a restart, whatever the clock says by then: each start begins somewhere else. That two of
-    them, each of a thousand million queries, overlap has a probability of less than one in a thousand million.
+    Numbers are not reused after a restart, whatever the clock says by then: each start begins at a random number. The
+    probability that two of them, each of a thousand million queries, overlap is less than one in a thousand million.
     """
     return (QueryId(member, number) for number in itertools.count(secrets.randbits(_NUMBER_BITS)))

@@ -9,22 +9,24 @@ from typing import Protocol
 class Settings(Protocol):
     """A session's settings (GUCs): see `engine.settings.session_settings`.
 
-    version: grows with every change, so that what is derived from settings can be kept until then.
+    version: grows with every change, so that values derived from settings can be cached until then.
     """
 
     version: int
 
     def get(self, name: str) -> str:
-        """The current value as SHOW prints it. Raises UndefinedObject for an unknown name."""
+        """Return the current value as SHOW prints it. Raises UndefinedObject for an unknown name."""
         ...
 
     def set(self, name: str, value: str | None, *, local: bool = False) -> None:
-        """SET; None is DEFAULT. Raises InvalidParameterValue, UndefinedObject or CantChangeRuntimeParam."""
+        """Set a value, as SET does; None is DEFAULT. Raises InvalidParameterValue, UndefinedObject or
+        CantChangeRuntimeParam.
+        """
         ...
 
     def time_ms(self, name: str) -> int: ...
     def size_bytes(self, name: str) -> int: ...
     def reset_all(self) -> None: ...
     def reported_settings(self) -> Mapping[str, str]:
-        """The settings that ParameterStatus tells, with their present values."""
+        """Return the settings that ParameterStatus reports, with their present values."""
         ...

@@ -1,7 +1,7 @@
 """The engine's interface to the server: sessions that prepare and execute statements.
 
     engine = Engine(config); await engine.start()
-    session = engine.session.session(user="ann", database="sluice", options={"TimeZone": "Europe/Paris"}, client=client)
+    session = engine.session(user="ann", database="sluice", options={"TimeZone": "Europe/Paris"}, client=client)
     [statement] = await session.parse("select $1::int4 + 1")
     prepared = await session.prepare(statement, parameter_types=(0,))
     execution = await session.execute(prepared, (41,))
@@ -10,16 +10,16 @@
     await session.close(); await engine.close()
 
 A session belongs to one client connection and is used by one task at a time, but several of its executions may be
-suspended at once (portals). It owns the client's settings, its catalog transaction and its temporary objects. The server
-owns what the protocol owns: prepared statements' and portals' names, transaction status, pages.
+suspended at once (portals). It owns the client's settings, its catalog transaction and its temporary objects. The
+server owns the objects of the protocol: prepared statements' and portals' names, transaction status, pages.
 
 Transactions: the server calls `begin` at BEGIN (or at the start of an implicit block), then exactly one of `commit` or
-`rollback`; `savepoint`, `rollback_to`, `release` in between. They cover the catalog and transactional settings
-(SET is undone by ROLLBACK, SET LOCAL by both).
+`rollback`; `savepoint`, `rollback_to`, `release` in between. They cover the catalog and transactional settings (SET is
+undone by ROLLBACK, SET LOCAL by both).
 
-Interruption: a cancel, a timeout or a client that has gone is an `asyncio.CancelledError` inside whatever the server awaits
-here. `prepare` and `execute` then leave nothing of theirs behind; after an interrupted `next_batch` the server awaits the
-execution's `close`, and the session is usable again.
+Interruption: a cancel, a timeout or a client that has gone is an `asyncio.CancelledError` inside whatever the server
+awaits here. `prepare` and `execute` then leave nothing of theirs behind; after an interrupted `next_batch` the server
+awaits the execution's `close`, and the session is usable again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ from wire.types import pg_types as t
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
-    """A column as RowDescription tells it. table_oid, attribute: where it is a plain table column, else 0."""
+    """A column as RowDescription describes it. table_oid, attribute: the table's column, if it is a plain table column,
+    else 0.
+    """
 
     name: str
     type: SqlType
@@ -50,7 +52,7 @@ class ResultColumn:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A statement analysed: what Describe can tell before execution.
+    """An analysed statement: the data that Describe returns before execution.
 
     parameters: the types of $1 ..., inferred where the client named none.
     columns: None for a statement that returns no rows.
@@ -64,19 +66,21 @@ class Prepared:
 
 
 class Execution(Protocol):
-    """A statement under way. For one without rows `columns` is None and the stream is at its end at once. A stream that one engine
-    gives, or several members, has its name as `engine_name` (`engine.contracts.batch_stream.engine_of`)."""
+    """A running statement. If it returns no rows, `columns` is None and the stream is at its end at once. A stream of
+    one engine, or of several members, has the engine's name as `engine_name`
+    (`engine.contracts.batch_stream.engine_of`).
+    """
 
     columns: tuple[ResultColumn, ...] | None
     stream: BatchStream
 
     @property
     def query(self) -> QueryId | None:
-        """By which it is known to all members; None for what is no query."""
+        """The id by which all members know the query; None for a statement that is not a query."""
         ...
 
     def tag(self, rows: int) -> str:
-        """The command tag, given how many rows went to the client: `SELECT 5`, `CREATE VIEW`, `SET`."""
+        """Return the command tag, given how many rows went to the client: `SELECT 5`, `CREATE VIEW`, `SET`."""
         ...
 
     async def close(self) -> None:
@@ -137,33 +141,36 @@ class Client(Protocol):
 
     @property
     def turn(self) -> float:
-        """When the client's last message had arrived, by `time.monotonic`. It is the same for messages that had all arrived when
-        the first of them was taken: the client said them without having learnt anything in between."""
+        """The time at which the client's last message had arrived, by `time.monotonic`. It is the same for messages
+        that had all arrived when the first of them was taken: the client sent them without having learnt anything in
+        between.
+        """
         ...
 
     def notice(self, notice: Notice) -> None:
-        """Tell the client at once, also while a statement runs; `client_min_messages` is applied here."""
+        """Send a notice to the client at once, also while a statement runs; `client_min_messages` is applied here."""
         ...
 
     def cancel_backend(self, pid: int) -> bool:
-        """pg_cancel_backend: interrupt what that connection runs; False if there is no such connection."""
+        """Interrupt the statement of that connection (pg_cancel_backend); return False if there is no such connection."""
         ...
 
     def terminate_backend(self, pid: int) -> bool:
-        """pg_terminate_backend."""
+        """End that connection (pg_terminate_backend); return False if there is no such connection."""
         ...
 
     def activity(self) -> Sequence[Activity]:
-        """All connections of this member."""
+        """Return all connections of this member."""
         ...
 
     def cursors(self) -> Sequence[CursorState]:
-        """This connection's open cursors."""
+        """Return this connection's open cursors."""
         ...
 
     def cluster(self, *parts: Part) -> ClusterReport:
-        """Return the activity of all members. Waits for them, for a bounded time, and warns the client of those that say
-        nothing."""
+        """Return the activity of all members. Waits for them, for a bounded time, and warns the client of those that do
+        not answer.
+        """
         ...
 
     def statement_statistics(self) -> StatementsKept:
@@ -171,22 +178,23 @@ class Client(Protocol):
         ...
 
     def reset_statement_statistics(self, user: str | None, query_id: int) -> None:
-        """pg_stat_statements_reset, on all members: they are waited for, for a bounded time, and the client is warned of those that
-        say nothing. user: None is any; query_id: 0 is any."""
+        """Reset statement statistics on all members (pg_stat_statements_reset). Waits for them, for a bounded time, and
+        warns the client of those that do not answer. user: None is any; query_id: 0 is any.
+        """
         ...
 
     def prepared_statements(self) -> Sequence[PreparedState]:
-        """This connection's prepared statements."""
+        """Return this connection's prepared statements."""
         ...
 
     def notify(self, channel: str, payload: str) -> None:
-        """pg_notify. Raises InvalidParameterValue."""
+        """Send a notification (pg_notify). Raises InvalidParameterValue."""
         ...
 
     def listening_channels(self) -> Sequence[str]:
-        """pg_listening_channels."""
+        """Return the channels that this connection listens on (pg_listening_channels)."""
         ...
 
     def notifications_waiting(self) -> float:
-        """pg_notification_queue_usage: how full the fullest listener's queue of this member is, 0 to 1."""
+        """Return how full the fullest listener's queue of this member is, from 0 to 1 (pg_notification_queue_usage)."""
         ...

@@ -1,4 +1,6 @@
-"""Rows of VALUES kept by columns: thousands of rows whose columns are lists of constants or parameters are a few values."""
+"""Rows of VALUES stored by column: thousands of rows whose columns are lists of constants or parameters become a few
+values.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,9 @@ from engine.plan_ir.expr import Constants, Expr, Parameters
 
 
 class ColumnarRows(Sequence[tuple[Expr, ...]]):
-    """Rows of as many expressions as there are columns. columns: for each its expressions, in the order of the rows, all of them
-    as many."""
+    """Rows of expressions, stored by column. columns: for each column its expressions in the order of the rows; all
+    have the same length.
+    """
 
     __slots__ = ("columns",)
 

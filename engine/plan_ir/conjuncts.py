@@ -1,4 +1,4 @@
-"""A condition as the parts that AND joins, and back."""
+"""Conversion between a condition and its conjuncts, the parts that AND joins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from wire.types import pg_types as t
 
 
 def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
-    """The parts of a conjunction; none of nothing."""
+    """Return the parts of a conjunction; no parts for None."""
     if expr is None:
         return ()
     if isinstance(expr, And):
@@ -17,7 +17,7 @@ def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
 
 
 def conjunction(parts: tuple[Expr, ...]) -> Expr | None:
-    """The parts joined by AND again."""
+    """Join the parts by AND; None for no parts."""
     if not parts:
         return None
     return parts[0] if len(parts) == 1 else And(st.of(t.BOOL), parts)

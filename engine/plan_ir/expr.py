@@ -1,9 +1,9 @@
 """Bound expressions: names resolved, every node typed by PostgreSQL's rules, every function chosen.
 
-What the binder produces and the plan carries. An expression tree is immutable and knows neither SQL text nor engine;
-`engine.planner.codegen` turns it into a sqlglot tree for one engine with the templates of its functions. A row of the function
-table (`Function`) and the base of the plan's nodes (`Node`) are here too, since an expression holds both, and each of them
-expressions.
+The binder produces these expressions, and the plan carries them. An expression tree is immutable and knows neither SQL
+text nor engine; `engine.planner.codegen` turns it into a sqlglot tree for one engine with the templates of its
+functions. A row of the function table (`Function`) and the base of the plan's nodes (`Node`) are here too, since an
+expression holds both, and each of them holds expressions.
 
 Columns are identified by number, unique within a statement: a reference from a correlated subquery to a column of an
 outer query is just a `ColumnRef` whose column is not produced inside the subquery's plan.
@@ -55,7 +55,7 @@ class Node:
         return ()
 
     def walk(self) -> Iterator[Node]:
-        """This node and all below it, parents first."""
+        """Yield this node and all below it, parents first."""
         left: list[Node] = [self]
         while left:
             check_for_interrupts()
@@ -73,7 +73,7 @@ class Expr:
     position: int = field(default=-1, compare=False, repr=False, kw_only=True)
 
     def children(self) -> Iterator[Expr]:
-        """The direct operands, in order; a subquery's plan is not among them."""
+        """Yield the direct operands, in order; a subquery's plan is not among them."""
         kind: Any = self.__class__
         for name in _expression_fields(kind):
             value = getattr(self, name)
@@ -91,7 +91,7 @@ class Expr:
                 yield from (bound.offset for bound in (value.start, value.end) if bound.offset is not None)
 
     def walk(self) -> Iterator[Expr]:
-        """This expression and all below it, parents first; does not enter a subquery's plan."""
+        """Yield this expression and all below it, parents first; a subquery's plan is not entered."""
         left: list[Expr] = [self]
         while left:
             check_for_interrupts()
@@ -102,7 +102,9 @@ class Expr:
 
 @cache
 def _expression_fields(kind: type) -> tuple[str, ...]:
-    """The fields of an expression that may hold one; asked for each part of a list of thousands several times."""
+    """Return the fields of an expression class that may hold expressions. The result is cached, since it is needed
+    several times for each part of a list of thousands.
+    """
     return tuple(f.name for f in fields(kind) if f.name not in ("type", "position", "function"))
 
 
@@ -121,8 +123,8 @@ class Const(Expr):
 
 
 class Constants(Sequence[Const]):
-    """Many constants of one type as one value, such as a long list of IN. What walks over a plan or rewrites it passes it by, as
-    nothing is below it; who needs the constants iterates over it.
+    """Many constants of one type as one value, such as a long list of IN. Code that walks over a plan or rewrites it
+    treats it as a leaf; code that needs the constants iterates over it.
 
     values: canonical. An item has no position.
     """
@@ -175,7 +177,7 @@ class ParamRef(Expr):
 class Parameters(Sequence[ParamRef]):
     """Many parameters of one type as one value, as `Constants` are: a client's list of IN.
 
-    indexes: of each, in order. An item has no position.
+    indexes: the index of each parameter, in order. An item has no position.
     """
 
     __slots__ = ("indexes", "type")
@@ -212,7 +214,9 @@ class Parameters(Sequence[ParamRef]):
 
 
 def gather_items(items: Sequence[Expr], at_least: int) -> Sequence[Expr]:
-    """The items as one value where they are that many, and all constants, or all parameters, of one type; else as they are."""
+    """Return the items as one value if there are at least `at_least`, and all are constants, or all parameters, of one
+    type; else as they are.
+    """
     if len(items) < at_least:
         return items
     typ, kind = items[0].type, type(items[0])
@@ -251,17 +255,18 @@ class Function:
     """One signature.
 
     name: proname, or the operator's symbol (`+`; a prefix operator has one argument), or `cast`.
-    args: declared argument types; may be polymorphic (ANYELEMENT, ANYARRAY, ANYNONARRAY; ANYCOMPATIBLE and its kin, whose
-        arguments are brought to one common type; ANY).
+    args: declared argument types; may be polymorphic (ANYELEMENT, ANYARRAY, ANYNONARRAY; ANYCOMPATIBLE and its kin,
+        whose arguments are brought to one common type; ANY).
     variadic: the last argument repeats (one or more times), as VARIADIC "any" or VARIADIC anyarray.
     returns: declared result type.
     rule: refines the result's SqlType; None: `returns`, resolved for polymorphism, digits unknown.
     by_value: like `rule`, from the coerced arguments; wins over `rule`.
     strict: null in, null out.
     returns_set: a set-returning function: its template gives an array of the set's rows, in order (null: no row), of
-        structs f0, f1 ... when a row is a record; whoever compiles it unnests that array.
-    column: what a set-returning function calls its column (its one OUT parameter's name), if not as itself.
-    context: for casts, how far it may be applied by itself.
+        structs f0, f1 ... when a row is a record; the compiler unnests that array.
+    column: the name of a set-returning function's column (its one OUT parameter's name), if it is not the function's
+        name.
+    context: for casts, whether the cast may be applied implicitly, in assignments, or only explicitly.
     optional: how many trailing arguments have defaults (the template sees those given).
     names: the arguments' names, where calls may use named notation; `defaults` are then the canonical values of the
         optional ones.
@@ -303,7 +308,7 @@ class Call(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Relabel(Expr):
-    """`arg` as another type that is stored alike: RelabelType of PostgreSQL's parse trees (`with_type`)."""
+    """`arg` as another type with the same storage: RelabelType of PostgreSQL's parse trees (`with_type`)."""
 
     arg: Expr
 
@@ -325,7 +330,7 @@ class Not(Expr):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Expr):
-    """arg IS [NOT] NULL. Of a row that asks for all its fields; whole: whether the row itself is null."""
+    """arg IS [NOT] NULL. For a row it tests all fields of the row, unless `whole`: then whether the row itself is null."""
 
     arg: Expr
     negated: bool = False
@@ -435,7 +440,9 @@ class FrameUnit(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class FrameBound:
-    """kind: unbounded preceding, preceding, current row, following or unbounded following; offset for the middle two."""
+    """A bound of a window's frame. kind: unbounded preceding, preceding, current row, following or unbounded following;
+    offset for preceding and following.
+    """
 
     kind: Literal["unbounded preceding", "preceding", "current row", "following", "unbounded following"]
     offset: Expr | None = None
@@ -460,8 +467,9 @@ class WindowCall(Expr):
 
 
 def with_type(expr: Expr, typ: SqlType) -> Expr:
-    """`expr` relabelled to `typ`: for changes that need no work at run time (varchar to text). A call with a type modifier keeps
-    it, since it is what the call does: cut off, round."""
+    """Relabel `expr` to `typ`, for changes that need no work at run time (varchar to text). A call with a type modifier
+    is kept below the relabelling, since the modifier is its effect: it truncates or rounds.
+    """
     if isinstance(expr, Relabel):
         expr = expr.arg
     if isinstance(expr, Call) and expr.type.typmod not in (-1, typ.typmod):
@@ -470,7 +478,7 @@ def with_type(expr: Expr, typ: SqlType) -> Expr:
 
 
 def sized_parameter(expr: Expr) -> ParamRef | None:
-    """The parameter in `$1::numeric(p, s)`: when it is bound, what comes of the cast is known as well as the value is."""
+    """Return the parameter in `$1::numeric(p, s)`: when it is bound, the result of the cast is known as well."""
     if not (isinstance(expr, Call) and expr.function.kind == "cast" and expr.type.pg is t.NUMERIC and expr.args):
         return None
     arg = expr.args[0]

@@ -14,7 +14,7 @@ from engine.plan_ir.rewrite import expressions, walk_all
 
 
 def free_columns(node: Node) -> frozenset[Column]:
-    """The columns that `node` refers to and that nothing in it produces; empty for an uncorrelated plan."""
+    """Return the columns that `node` refers to and that nothing in it produces; none for an uncorrelated plan."""
     used: set[Column] = set()
     produced: set[Column] = set()
     for part in walk_all(node):
@@ -26,7 +26,7 @@ def free_columns(node: Node) -> frozenset[Column]:
 
 
 def references(expr: Expr) -> Iterator[Column]:
-    """The columns that an expression refers to, once for each place; those of a subquery as far as they are free in it."""
+    """Yield the columns that an expression refers to, once for each place; of a subquery, those that are free in it."""
     for part in expr.walk():
         if isinstance(part, ColumnRef):
             yield part.column

@@ -1,4 +1,6 @@
-"""Groups of inner joins: relations and the conditions between them, whatever the order in which they were written."""
+"""Groups of inner joins: the relations and the conditions between them, regardless of the order in which they were
+written.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def joins_within(node: Node) -> Iterator[Join]:
 
 
 def order_by_links(count: int, links: Iterable[Collection[int]]) -> list[int]:
-    """Return the numbers below `count` in such an order that each is linked to one before it, as far as there is one.
+    """Return the numbers below `count` in an order in which each is linked to one before it, where possible.
 
     links: numbers that an equality connects.
     """

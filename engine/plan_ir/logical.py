@@ -1,12 +1,13 @@
 """The logical plan: the RFC's aggregators (CockroachDB distributed SQL, "Logical model and logical plans").
 
-Each node consumes logical streams and produces one; nothing here says where or in how many pieces it runs. Nodes are
-immutable. Names are the seed's: TABLE READER, EVALUATOR, JOIN, SET OPERATION, AGGREGATOR, SORT, LIMIT, FINAL, MUTATE.
+Each node consumes logical streams and produces one; a logical plan does not say where, or in how many pieces, a node
+runs. Nodes are immutable. Names are the seed's: TABLE READER, EVALUATOR, JOIN, SET OPERATION, AGGREGATOR, SORT, LIMIT,
+FINAL, MUTATE.
 
 **Ordering** is not a node at first: `Limit` and `Root` have an ordering *requirement*, readers may have a *guarantee*,
-and every node has an ordering *characterisation* (`Node.ordering`), from its inputs' guarantees to its output's. The three
-stages of `engine.planner.optimizer` preserve orderings, insert `Sort` where a requirement is not met, and relax what nobody
-needs.
+and every node has an ordering *characterisation* (`engine.planner.optimizer.ordering`), from its inputs' guarantees to
+its output's. The three stages of `engine.planner.optimizer` preserve orderings, insert `Sort` where a requirement is
+not met, and remove sorts that nobody needs.
 
 **Columns** have statement-wide ids; a node's `columns` is its output schema. A node may refer to columns of an enclosing
 query (a correlated subquery, a lateral join): those are its free columns (`engine.plan_ir.free_columns`).
@@ -25,15 +26,15 @@ if TYPE_CHECKING:
     from engine.catalog.model.objects import Constraint, SystemTable, Table
     from engine.plan_ir.part_form import PartForm
 
-#: What a TableReader may read beside its table's columns: the file that a row is in (its path, as in `Table.files`), and the
-#: row's number in it, from 0. No column of a user's has such a name.
+#: Columns that a TableReader may read beside its table's own: the file of a row (its path, as in `Table.files`), and the
+#: row's number in it, from 0. No user's column has such a name.
 FILE = "\0file"
 ROW = "\0row"
 
 
 @dataclass(frozen=True, slots=True)
 class OrderKey:
-    """One key of an ordering. PostgreSQL's default: nulls last when ascending, first when descending."""
+    """One key of an ordering. PostgreSQL's default is nulls last when ascending, first when descending."""
 
     column: Column
     descending: bool = False
@@ -45,13 +46,16 @@ Ordering = tuple[OrderKey, ...]
 
 @dataclass(frozen=True, slots=True)
 class TableReader(Node):
-    """TABLE READER: `columns[i]` reads the table's column `names[i]`, or `FILE` or `ROW`. `filter` is applied while reading.
+    """TABLE READER: `columns[i]` reads the table's column `names[i]`, or `FILE` or `ROW`. `filter` is applied while
+    reading.
 
-    reader: 0 where it reads the whole table; else its number in a physical plan, whose instances read splits
-    (`engine.plan_ir.physical`). ranged: whether those are ranges of rows rather than whole files. key: where instances share files,
-    the column (an integer, date, timestamp or text) by whose range an instance knows its rows.
+    reader: 0 if it reads the whole table; else its number in a physical plan, whose instances read splits
+    (`engine.plan_ir.physical`). ranged: whether the splits are ranges of rows rather than whole files. key: if
+    instances share files, the column (an integer, date, timestamp or text) whose range decides which rows belong to an
+    instance.
 
-    of_files: how many files the table has, where `table` is left with those that may have a row that the filter keeps."""
+    of_files: how many files the table has, if `table` only lists those that may have a row that the filter keeps.
+    """
 
     table: Table | SystemTable
     names: tuple[str, ...]
@@ -65,7 +69,7 @@ class TableReader(Node):
 
 @dataclass(frozen=True, slots=True)
 class Values(Node):
-    """Literal rows; no columns and one row is SELECT without FROM."""
+    """Literal rows. One row without columns is a SELECT without FROM."""
 
     rows: tuple[tuple[Expr, ...], ...] | ColumnarRows
 
@@ -83,8 +87,9 @@ class FunctionScan(Node):
 class Evaluator(Node):
     """EVALUATOR: keeps the rows for which `filter` is true, then emits one expression per column.
 
-    barrier: no condition from above may be computed over rows that do not come out of here, unless it can tell nobody of
-    them (`engine.planner.optimizer.leakproof`); it is the top of a view with security_barrier."""
+    barrier: no condition from above may be evaluated on rows that this node has not emitted, unless it is leakproof
+    (`engine.planner.optimizer.leakproof`); the node is the top of a view with security_barrier.
+    """
 
     input: Node
     emit: tuple[Expr, ...]
@@ -196,8 +201,9 @@ class Sort(Node):
 
 @dataclass(frozen=True, slots=True)
 class Limit(Node):
-    """LIMIT: stops after `count` rows, having passed over `offset`. With neither, it only states a requirement (a
-    subquery's ORDER BY). `with_ties`: FETCH FIRST ... WITH TIES. `count` and `offset` are int8 and have no columns."""
+    """LIMIT: stops after `count` rows, having skipped `offset`. With neither, it only states a requirement (a
+    subquery's ORDER BY). `with_ties`: FETCH FIRST ... WITH TIES. `count` and `offset` are int8 and have no columns.
+    """
 
     input: Node
     count: Expr | None = None
@@ -211,7 +217,7 @@ class Limit(Node):
 
 @dataclass(frozen=True, slots=True)
 class With(Node):
-    """Common table expressions used more than once (those used once are put in place), then the body that reads them."""
+    """Common table expressions used more than once (those used once are inlined), then the body that reads them."""
 
     ctes: tuple[Cte, ...]
     body: Node
@@ -222,8 +228,9 @@ class With(Node):
 
 @dataclass(frozen=True, slots=True)
 class Cte:
-    """id: unique in the statement. recursive: `plan` is the non-recursive term and `step` the recursive one, whose
-    CteReaders of this id see the previous step's rows."""
+    """A common table expression. id: unique in the statement. recursive: `plan` is the non-recursive term and `step`
+    the recursive one, whose CteReaders of this id see the previous step's rows.
+    """
 
     id: int
     name: str
@@ -244,7 +251,9 @@ class CteReader(Node):
 class Root(Node):
     """FINAL: a single-group aggregator on the initiator; it feeds the portal.
 
-    divides_by_zero: whether constants do so somewhere (`engine.planner.optimizer.constant_divisions`)."""
+    divides_by_zero: whether a division of constants by zero is evaluated
+    (`engine.planner.optimizer.constant_divisions`).
+    """
 
     input: Node
     requirement: Ordering = ()
@@ -256,9 +265,11 @@ class Root(Node):
 
 @dataclass(frozen=True, slots=True)
 class Forbidden:
-    """Rows offered by INSERT ... ON CONFLICT that NOT NULL or a check forbids, inserted or not.
+    """Rows offered by INSERT ... ON CONFLICT that violate NOT NULL or a check, whether or not they are inserted.
 
-    node: gives them; its first columns are the table's. checks: as `Mutate.checks`. order: in which they were offered."""
+    node: returns them; its first columns are the table's. checks: as `Mutate.checks`. order: the order in which they
+    were offered.
+    """
 
     node: Node
     checks: tuple[tuple[Constraint, Column], ...]
@@ -269,28 +280,31 @@ class Forbidden:
 class Mutate(Node):
     """MUTATE: writes rows into a table; its `columns` are RETURNING's, one row for each row that changed.
 
-    Its input gives whole rows. INSERT's are all new. The others are copy on write: files that hold rows to be changed are
-    read, and written anew with every row they have, so that rows come which stay as they are. The files: those that
-    `located` gives (one column, `FILE`; none: all), in the readers that produce one of `targets`. What a MUTATE does is
-    told by intents (files added, files removed, a row count), which the initiator's collector commits.
+    The input consists of whole rows. INSERT's are all new. The other kinds are copy on write: files that hold rows to
+    be changed are read, and written anew with all of their rows, so the input also has rows that stay unchanged.
+    `located` returns these files (one column, `FILE`; None: all files), in the readers that produce one of `targets`.
+    The results of a MUTATE are intents (files added, files removed, a row count), which the initiator's collector
+    commits.
 
     rows: the input's columns that are written, as many as the table's and in their order.
     checks: for each CHECK constraint, the input's column that is false where a row violates it.
-    changed: true where the row counts as changed, false where it only stays; None: all do.
-    dropped: true where the row is not to be written; None: all are.
+    changed: true where the row counts as changed, false where it only stays; None: all count.
+    dropped: true where the row is not to be written; None: all are written.
     twice: true where the statement would change the row a second time, which is an error.
-    again: true where a row is passed over for one before it; not more than one of these columns may ever be true.
-    keys: the table's keys, where the statement may break them; foreign_keys: the same of these.
-    whole: what it does depends on all rows of the table.
-    before: columns of keys that an UPDATE may change: the name, and the input's column with the value that was there.
-    filled: columns of `rows` that take values of a sequence (its OID) as they are written; `passed`: the columns that
-        RETURNING has of them, each with the one of `rows` that it shows. fresh: true where a row takes them; None: all do.
-    forbidden: rows that there may be none of before anything is done; None: not asked.
-    requirement: the order in which rows come. numbered: where they come in another, a column by which RETURNING's are ordered.
-    arrival: the column of the one or the other, where that is whatever order they come in: whoever makes some of the rows may
-        number those by themselves.
-    parts: how rows are written where the table is none, but the parts of a COPY TO in a text format.
-    shown: the columns that messages may show of the table's rows; whoever runs it says so.
+    again: true where a row is skipped in favour of one before it; at most one of these columns may be true for a row.
+    keys: the table's keys, if the statement may violate them; foreign_keys: likewise.
+    whole: the result depends on all rows of the table.
+    before: columns of keys that an UPDATE may change: the name, and the input's column with the previous value.
+    filled: columns of `rows` that take values of a sequence (its OID) as they are written; `passed`: the columns by
+        which RETURNING shows them, each with its column of `rows`. fresh: true where a row takes such values; None: all
+        do.
+    forbidden: rows of which none may exist before anything is done; None: not checked.
+    requirement: the order in which rows come. numbered: a column by which RETURNING's rows are ordered, if rows come in
+        another order.
+    arrival: the column of `requirement` or `numbered`, if it numbers the rows in whatever order they come: each
+        instance may then number its rows by itself.
+    parts: the format of the rows if they become no table's files, but the parts of a COPY TO in a text format.
+    shown: the columns of the table's rows that messages may show; set when the statement runs.
     """
 
     kind: MutateKind

@@ -1,8 +1,8 @@
-"""A MUTATE as participants are told of it, and back again: `engine.plan_ir.spec.MutationSpec`.
+"""Encoding of a MUTATE for participants, and decoding: `engine.plan_ir.spec.MutationSpec`.
 
-Only what the sink goes by travels (`engine.writers.sink`): which of a row's columns is what, the table as far as files and
-messages need it, and the sequences whose values are taken. What makes the rows is the fragment's statement; keys, and which files
-go, are the initiator's.
+Only the data that the sink uses travels (`engine.writers.sink`): the role of each of a row's columns, the table as far
+as files and messages need it, and the sequences whose values are taken. The fragment's statement makes the rows; the
+initiator handles keys, and decides which files are removed.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _sequence_spec(sequence: Sequence) -> SequenceSpec:
 
 
 def sequences_of(spec: MutationSpec) -> dict[int, Sequence]:
-    """The sequences whose values a participant takes, by OID."""
+    """Return the sequences whose values a participant takes, by OID."""
     return {
         told.oid: Sequence(
             told.oid, "", told.name, st.of(t.INT8), increment=told.increment, minimum=told.minimum, maximum=told.maximum,
@@ -81,7 +81,7 @@ def sequences_of(spec: MutationSpec) -> dict[int, Sequence]:
 
 
 def rules_of(spec: MutationSpec) -> Mutate:
-    """The MUTATE that a participant was told of: as `StagedChange.rules`, for whoever writes."""
+    """Rebuild the MUTATE that a participant receives: as `StagedChange.rules`, for the code that writes."""
     columns = tuple(
         TableColumn(c.name, st.of(type_heard(c.type), c.typmod), number, nullable=c.nullable, stored=c.stored)
         for number, c in enumerate(spec.columns, 1)

@@ -1,4 +1,6 @@
-"""The parts of a folder that a COPY TO makes, where they are rows as COPY writes them rather than a table's files."""
+"""The format of the parts in a folder that COPY TO writes, if they hold rows as COPY writes them rather than a table's
+files.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,11 @@ from wire.types.carriers import NumericScale
 
 
 class PartForm(Struct, frozen=True):
-    """form: json: the only column has the objects. layout, encoding: of the others, as `engine.statements.copy.options.CopyFormat`.
+    """The format of a part. form: json: the only column has the objects. layout, encoding: of the other formats, as
+    `engine.statements.copy.options.CopyFormat`.
 
-    digits: each column's display and minimum (`wire.types.output.EncodedColumn`), which the columns of a table do not have.
+    digits: each column's display and minimum (`wire.types.output.EncodedColumn`), which the columns of a table do not
+    have.
     """
 
     form: Literal["text", "csv", "json"]

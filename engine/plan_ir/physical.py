@@ -6,11 +6,11 @@ Vocabulary (network-protocol seed, 3.4; CockroachDB RFC, "From logical to physic
   a member. The root fragment has one instance, on the initiator, and feeds the portal; it has no output.
 - an **edge** is an exchange between two fragments: an output **router** at the producer, an input **synchronizer** at the
   consumer. It carries a **stream** for each pair of a producing and a consuming instance.
-- a **split** is what one reader instance reads of a table: a file or whole row groups of one.
+- a **split** is the part of a table that one reader instance reads: a file or whole row groups of one.
 
-Inside a fragment `Receive` stands where rows come from an edge, and a `TableReader` with `reader` set reads the splits of
-its instance instead of the whole table. Everything else of the fragment's tree is the logical plan's, so one compiler
-(`engine.planner.codegen`) serves both.
+Inside a fragment, `Receive` stands where rows come from an edge, and a `TableReader` with `reader` set reads the splits
+of its instance instead of the whole table. All other nodes of the fragment's tree are the logical plan's, so one
+compiler (`engine.planner.codegen`) serves both.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ class Receive(Node):
 class StagedChange:
     """A MUTATE that participants carry out.
 
-    rules: without its files (`engine.executors.spark.write_task.rules`). area: the name of the statement's folder in the table's
-    (`engine.storage.staging_area`). output: how values are written in messages. sequences: those that give values, by OID.
-    tasks: whether Spark's tasks may write the rows that they make; alone: or Spark by itself (`engine.statements.dml.spark_files`);
-    sparks: whether members' Sparks do that side by side, each having no executors but those inside of its member.
+    rules: the MUTATE without its files (`engine.executors.spark.write_task.rules`). area: the name of the statement's
+    folder in the table's (`engine.storage.staging_area`). output: the settings by which messages print values.
+    sequences: those that provide values, by OID. tasks: whether Spark's tasks may write the rows that they make. alone:
+    whether Spark may write them by itself (`engine.statements.dml.spark_files`). sparks: whether the Sparks of several
+    members write side by side, each having no executors but those inside of its member.
     """
 
     rules: Mutate
@@ -55,9 +56,10 @@ class StagedChange:
 
 @dataclass(frozen=True, slots=True)
 class Mutation(Node):
-    """MUTATE on a participant: each instance writes its input's rows into staged files and gives its intents: how many rows
-    changed, the files, and RETURNING's rows. Always the top of its fragment. The input's columns are those of the rules' input, in
-    order."""
+    """MUTATE on a participant: each instance writes its input's rows into staged files and returns its intents: how
+    many rows changed, the files, and RETURNING's rows. It is always the top of its fragment. The input's columns are
+    those of the rules' input, in order.
+    """
 
     input: Node
     change: StagedChange
@@ -67,7 +69,7 @@ class Mutation(Node):
 
 
 def relation_of(edge: int) -> str:
-    """The name by which a fragment's statement reads an edge."""
+    """Return the name by which a fragment's statement reads an edge."""
     return f"edge_{edge}"
 
 
@@ -90,13 +92,14 @@ class HashRouter:
 
 @dataclass(frozen=True, slots=True)
 class RangeRouter:
-    """Rows go to the consuming instance whose range of the first of `ordering`'s keys they fall into; range i's rows precede
+    """Rows go to the consuming instance whose range contains the first of `ordering`'s keys; range i's rows precede
     those of i + 1.
 
-    bounds: the first value of every range but the first, canonical, in that order. members: who has each range; () stands
-        for the consuming instances, as they follow one another. They are named where others may come between: the rows of
-        a fragment may be united with those of one that runs on more members.
-    What lies beyond the outer ranges goes to these, and nulls to the end where `ordering` puts them.
+    bounds: the first value of every range but the first, canonical, in that order. members: the member of each range;
+    () stands for the consuming instances, in their order. The members are named where other instances may come between:
+    the rows of a fragment may be united with those of one that runs on more members.
+
+    Values beyond the outer ranges go to these ranges, and nulls to the end where `ordering` puts them.
     """
 
     ordering: Ordering
@@ -113,12 +116,12 @@ Router = SingleRouter | MirrorRouter | HashRouter | RangeRouter
 
 @dataclass(frozen=True, slots=True)
 class Unsynchronized:
-    """Whichever batch comes first is read first."""
+    """Batches are read in the order in which they arrive, whichever stream they are from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Each stream is ordered by `keys`; they are merged so that the result is."""
+    """Each stream is ordered by `keys`; a merge keeps that order."""
 
     keys: Ordering
 
@@ -134,7 +137,7 @@ Synchronizer = Unsynchronized | Ordered | Sequential
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An exchange. source, target: fragment ids. columns: what it carries."""
+    """An exchange. source, target: fragment ids. columns: the columns that it carries."""
 
     id: int
     source: int
@@ -147,7 +150,7 @@ class Edge:
 class Split(NamedTuple):
     """A file, or rows `first` .. `end` - 1 of it (whole row groups). size: bytes of the columns that are read.
 
-    A tuple, since a plan may have a hundred thousand of them.
+    It is a tuple, since a plan may have a hundred thousand of them.
     """
 
     file: str
@@ -165,8 +168,9 @@ class KeyRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A fragment on a member. splits: what each of its readers reads there, by `TableReader.reader`. within: which of the rows are
-    this instance's, for readers with a key (`TableReader.key`)."""
+    """A fragment on a member. splits: the files that each of its readers reads there, by `TableReader.reader`. within:
+    the key range of this instance's rows, for readers with a key (`TableReader.key`).
+    """
 
     member: str
     splits: Mapping[int, tuple[Split, ...]] = field(default_factory=dict)
@@ -175,7 +179,9 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """See the module's docstring. reason: why this engine, in words for EXPLAIN. output: None for the root."""
+    """A piece of the plan that runs without data movement inside; see the module's docstring. reason: why this engine
+    was chosen, in words for EXPLAIN. output: None for the root.
+    """
 
     id: int
     root: Node
@@ -187,13 +193,15 @@ class Fragment:
 
     @property
     def sent_by_tasks(self) -> bool:
-        """Whether Spark's tasks send its rows. What they write is told by the member."""
+        """Whether Spark's tasks send its rows. The intents of rows that they write are sent by the member."""
         return self.engine == "spark" and not isinstance(self.root, Mutation)
 
 
 @dataclass(frozen=True, slots=True)
 class PhysicalPlan:
-    """fragments: producers before consumers, the root last. reason: why the plan is distributed as it is."""
+    """A physical plan. fragments: producers before consumers, the root last. reason: why the plan is distributed as it
+    is.
+    """
 
     initiator: str
     fragments: tuple[Fragment, ...]
@@ -211,7 +219,7 @@ class PhysicalPlan:
 
     @property
     def participants(self) -> tuple[str, ...]:
-        """The members that run something, the initiator first."""
+        """The members that run a fragment, the initiator first."""
         others = {i.member: None for f in self.fragments for i in f.instances if i.member != self.initiator}
         return (self.initiator, *others)
 

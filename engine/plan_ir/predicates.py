@@ -1,4 +1,4 @@
-"""Questions about a condition that several passes ask."""
+"""Predicates on conditions that several passes use."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from engine.plan_ir.expr import Call, Expr, Subquery
 
 
 def has_subquery(expr: Expr) -> bool:
-    """Whether a subquery is part of an expression."""
+    """Whether an expression contains a subquery."""
     return any(isinstance(part, Subquery) for part in expr.walk())
 
 
 def is_equality(expr: Expr) -> TypeGuard[Call]:
-    """Whether it is the operator =, of two operands."""
+    """Whether it is the operator =, with two operands."""
     return isinstance(expr, Call) and expr.function.kind == "operator" and expr.function.name == "="

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from engine.catalog.model.objects import Relation
     from engine.plan_ir.expr import Column, Expr
 
-#: Schemas whose relations everybody may read, but those that are closed; none is of rows in memory.
+#: Schemas whose relations everybody may read, except closed ones. The schema of relations in memory is "".
 _OPEN: Final = ("pg_catalog", "information_schema", "sluice", TEMPORARY, "")
 #: The kind of a requirement about a file of the server's machine, whose path is its name.
 FILE: Final = "file"
@@ -35,8 +35,11 @@ FILE: Final = "file"
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """relation: its OID. kind: what messages call it. rights: bits of `engine.catalog.model.acl`. read, inserted, updated:
-    numbers of columns. whom: the role that is asked about; None is whoever runs the statement."""
+    """The privileges that a statement needs on one relation.
+
+    relation: its OID. kind: its kind as messages name it. rights: bits of `engine.catalog.model.acl`. read, inserted,
+    updated: numbers of columns. whom: the role whose privileges are checked; None is the role that runs the statement.
+    """
 
     relation: int
     name: str
@@ -50,7 +53,9 @@ class Requirement:
 
 @dataclass(slots=True, eq=False)
 class Access:
-    """A `Requirement` while it grows. below: of a view that is changed, its base relation's, which needs the same rights."""
+    """A `Requirement` while it is collected. below: for a view that is changed, the access of its base relation, which
+    needs the same rights.
+    """
 
     relation: Relation
     rights: int
@@ -80,7 +85,7 @@ class Access:
 
 
 class Accesses:
-    """One for each statement. owner_of: whose a view is, by its OID."""
+    """The accesses of one statement. owner_of: returns the owner of a view, by its OID."""
 
     def __init__(self, owner_of: Callable[[int], int] = lambda _oid: FIRST_ROLE) -> None:
         self._owner_of = owner_of
@@ -94,18 +99,18 @@ class Accesses:
         self._defining = False
 
     def read(self, relation: Relation) -> Access:
-        """An item of FROM."""
+        """Register an item of FROM."""
         access = Access(relation, acl.SELECT, self._whom)
         if relation.schema not in _OPEN or _is_closed(relation):
             self._found.append(access)
         return access
 
     def read_file(self, path: str) -> None:
-        """A file of the server's machine, as an item of FROM."""
+        """Register a file of the server's machine, as an item of FROM."""
         self._files.append(Requirement(0, path, FILE, 0, whom=self._whom))
 
     def target(self, table: Table | View, rights: int = 0) -> Access:
-        """The table or view that the statement changes; it needs more as more is found out."""
+        """Register the table or view that the statement changes; further rights are added as they are found."""
         access = self._targets.get(table.oid)
         if access is None:
             access = self._targets[table.oid] = Access(table, 0, self._whom)
@@ -115,12 +120,12 @@ class Accesses:
         return access
 
     def offer(self, table: Table, columns: Sequence[Column]) -> None:
-        """Columns that are a row of the table that the statement changes."""
+        """Register columns that form a row of the table that the statement changes."""
         if (access := self._targets.get(table.oid)) is not None:
             self.columns_of(access, columns)
 
     def columns_of(self, access: Access, columns: Sequence[Column]) -> None:
-        """Columns that are the relation's, in its order, from now on."""
+        """Register these columns as the relation's, in its order."""
         for column, declared in zip(columns, access.relation.columns, strict=True):
             self._columns[column.id] = access, declared.number
 
@@ -131,7 +136,7 @@ class Accesses:
             self._values[id(value)] = value, access, declared.number
 
     def note(self, expr: Expr) -> None:
-        """Columns that were named."""
+        """Note the columns that an expression names."""
         if self._silent:
             return
         for part in expr.walk():
@@ -145,7 +150,7 @@ class Accesses:
         access.read.add(number)
 
     def lock(self, relations: Sequence[Relation]) -> None:
-        """FOR UPDATE and its kin ask for rows of these."""
+        """Require UPDATE on these relations, for FOR UPDATE and similar clauses."""
         oids = {relation.oid for relation in relations}
         for access in self._found:
             if access.relation.oid in oids:
@@ -153,7 +158,7 @@ class Accesses:
 
     @contextmanager
     def without_noting(self) -> Iterator[None]:
-        """While something is bound that the statement does not name."""
+        """Note no columns while parts are bound that the statement does not name."""
         kept, self._silent = self._silent, True
         try:
             yield
@@ -162,8 +167,9 @@ class Accesses:
 
     @contextmanager
     def within(self, view: View) -> Iterator[None]:
-        """While a view's definition is bound. A temporary one is the session's own; one with security_invoker reads as whoever
-        runs the statement, also where another view reads it."""
+        """Register accesses as the view's owner while its definition is bound. A temporary view is the session's own. A
+        view with security_invoker reads as the role that runs the statement, also where another view reads it.
+        """
         kept = self._whom, self._silent
         if view.has_option("security_invoker"):
             self._whom = None
@@ -177,7 +183,9 @@ class Accesses:
 
     @contextmanager
     def within_definition(self, view: View) -> Iterator[None]:
-        """While the definition of a view that is changed is bound: which columns it reads matters if the statement reads."""
+        """Bind the definition of a view that is changed. The columns that it reads need SELECT only if the statement
+        itself reads them.
+        """
         kept, self._defining = self._defining, True
         try:
             with self.within(view):

@@ -1,4 +1,4 @@
-"""Walking and rebuilding plans and expressions: what every pass needs, and nothing about any one of them.
+"""Traversal and rewriting of plans and expressions, shared by all passes.
 
 Nodes and expressions are frozen dataclasses, so a rewrite makes new ones where something changed and shares the rest.
 Subqueries inside expressions carry plans of their own; `rewrite_plan` reaches those too.
@@ -17,12 +17,12 @@ from engine.plan_ir.expr import Constants, Expr, Frame, FrameBound, Node, OrderI
 from engine.plan_ir.logical import Aggregator, Cte
 
 NodeT = TypeVar("NodeT", bound=Node)
-#: Fields that hold neither nodes nor expressions, whatever has them.
+#: Fields that hold neither nodes nor expressions, in any class.
 _NEVER: Final = frozenset(("columns", "type", "position", "table", "names", "kind", "function"))
 
 
 def _rebuild(value: Any, on_node: Callable[[Node], Node], on_expr: Callable[[Expr], Expr]) -> Any:
-    """`value`, a field of a node or expression, with the nodes and expressions directly in it replaced."""
+    """Return `value`, a field of a node or expression, with the nodes and expressions directly in it replaced."""
     if isinstance(value, Node):
         return on_node(value)
     if isinstance(value, Expr):
@@ -33,7 +33,7 @@ def _rebuild(value: Any, on_node: Callable[[Node], Node], on_expr: Callable[[Exp
     if isinstance(value, (OrderItem, Cte, Frame, FrameBound)):
         return _replace_fields(value, on_node, on_expr)
     if isinstance(value, ColumnarRows) and not value.is_data:
-        # A row after the other: functions of the session are called in that order.
+        # Rewritten row by row, since functions of the session are called in that order.
         rows = tuple(value)
         rebuilt = _rebuild(rows, on_node, on_expr)
         return value if rebuilt is rows else rebuilt
@@ -53,7 +53,9 @@ def _replace_fields(thing: Any, on_node: Callable[[Node], Node], on_expr: Callab
 
 @cache
 def _child_fields(kind: type) -> tuple[str, ...]:
-    """The fields of a node or expression that may hold one, which a query of a millisecond asks a thousand times."""
+    """Return the fields of a node or expression class that may hold one. The result is cached, since a query of a
+    millisecond needs it a thousand times.
+    """
     return tuple(f.name for f in fields(kind) if f.name not in _NEVER)
 
 
@@ -62,30 +64,30 @@ def _same(value: Any) -> Any:
 
 
 def map_inputs(node: NodeT, change: Callable[[Node], Node]) -> NodeT:
-    """`node` with each input (of a With: each cte's plan and the body) replaced by `change(input)`."""
+    """Replace each input of `node` (of a With: each cte's plan and the body) by `change(input)`."""
     rebuilt: NodeT = _replace_fields(node, change, _same)
     return rebuilt
 
 
 def map_expressions(node: NodeT, change: Callable[[Expr], Expr]) -> NodeT:
-    """`node` with each of its own expressions (not its inputs') replaced by `change(expression)`."""
+    """Replace each of the node's own expressions (not its inputs') by `change(expression)`."""
     rebuilt: NodeT = _replace_fields(node, _same, change)
     return rebuilt
 
 
 def map_operands(expr: Expr, change: Callable[[Expr], Expr], change_plan: Callable[[Node], Node] = _same) -> Expr:
-    """`expr` with each direct operand replaced by `change(operand)`, and a subquery's plan by `change_plan(plan)`."""
+    """Replace each direct operand of `expr` by `change(operand)`, and a subquery's plan by `change_plan(plan)`."""
     rebuilt: Expr = _replace_fields(expr, change_plan, change)
     return rebuilt
 
 
 def rewrite_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """`change` applied to every expression below and at `expr`, operands first; does not enter a subquery's plan."""
+    """Apply `change` to every expression below and at `expr`, operands first; a subquery's plan is not entered."""
     return change(_replace_fields(expr, _same, lambda e: rewrite_expr(e, change)))
 
 
 def rewrite_plan(node: Node, change: Callable[[Node], Node]) -> Node:
-    """`change` applied to every node of the plan, inputs first, the plans of subqueries in expressions included."""
+    """Apply `change` to every node of the plan, inputs first, the plans of subqueries in expressions included."""
 
     def in_expr(expr: Expr) -> Expr:
         if not isinstance(expr, Subquery):
@@ -98,7 +100,7 @@ def rewrite_plan(node: Node, change: Callable[[Node], Node]) -> Node:
 
 
 def expressions(node: Node) -> Iterator[Expr]:
-    """The node's own expressions, top level ones."""
+    """Yield the node's own expressions at the top level."""
     found: list[Expr] = []
 
     def note(expr: Expr) -> Expr:
@@ -110,7 +112,7 @@ def expressions(node: Node) -> Iterator[Expr]:
 
 
 def subplans(node: Node) -> Iterator[Node]:
-    """The plans of the subqueries in the node's own expressions."""
+    """Yield the plans of the subqueries in the node's own expressions."""
     for expr in expressions(node):
         for part in expr.walk():
             if isinstance(part, Subquery):
@@ -118,7 +120,7 @@ def subplans(node: Node) -> Iterator[Node]:
 
 
 def size(plan: Node) -> int:
-    """Count nodes and expressions, those of subqueries included; of each grouping set its columns."""
+    """Count nodes and expressions, those of subqueries included; a grouping set counts as its columns."""
     count = 0
     left: list[Any] = [plan]
     while left:
@@ -140,7 +142,7 @@ def size(plan: Node) -> int:
 
 
 def walk_all(node: Node) -> Iterator[Node]:
-    """Every node of the plan, parents first, those of subqueries in expressions included."""
+    """Yield every node of the plan, parents first, those of subqueries in expressions included."""
     left = [node]
     while left:
         check_for_interrupts()

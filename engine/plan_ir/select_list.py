@@ -1,4 +1,6 @@
-"""The outermost select list of a query's plan: below what limits and sorts its rows, which pass them on as they are."""
+"""The outermost select list of a query's plan, found below the nodes that limit and sort its rows and pass them on
+unchanged.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ _PASSING = Root | Limit | Sort | With
 
 
 def requirements(plan: Node) -> Iterator[Ordering]:
-    """In which orders the rows of the select list are asked for."""
+    """Yield the orders that are required of the select list's rows."""
     while isinstance(plan, _PASSING):
         match plan:
             case Root() | Limit():
@@ -23,14 +25,14 @@ def requirements(plan: Node) -> Iterator[Ordering]:
 
 
 def select_list(plan: Node) -> Evaluator | None:
-    """Return the evaluator whose rows the plan gives, each once at the most; None where they are another node's."""
+    """Return the evaluator whose rows the plan returns, each once at most; None if they come from another node."""
     while isinstance(plan, _PASSING):
         plan = _below(plan)
     return plan if isinstance(plan, Evaluator) and not plan.barrier else None
 
 
 def has_one_row(node: Node) -> bool:
-    """Whether what the node evaluates is evaluated once, or once for each row that is written out."""
+    """Whether the node is evaluated for a single row, or once for each literal row."""
     if isinstance(node, Evaluator):
         return isinstance(node.input, Values) and len(node.input.rows) == 1
     return isinstance(node, Values)
@@ -39,7 +41,9 @@ def has_one_row(node: Node) -> bool:
 def with_select_list(
     plan: Node, changed: Evaluator, renewed: Mapping[int, Column] | None = None, added: tuple[Column, ...] = ()
 ) -> Node:
-    """The plan over a changed select list. renewed: columns that others have taken the place of, by their ids. added: new ones."""
+    """Return the plan over a changed select list. renewed: the columns that replace others, by the others' ids. added:
+    new columns.
+    """
     if not isinstance(plan, _PASSING):
         return changed
     names = renewed or {}

@@ -18,7 +18,9 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ShownColumns:
-    """readable: names of the columns that the role may SELECT; None: all columns. given: columns that the statement assigns."""
+    """The columns whose values messages may show. readable: names of the columns that the role may SELECT; None: all
+    columns. given: columns that the statement assigns.
+    """
 
     readable: frozenset[str] | None = None
     given: frozenset[str] = frozenset()

@@ -1,13 +1,15 @@
-"""A topology: which members there are, between which of them data may flow, how much each takes, which files it alone holds.
+"""A topology: the members, the links along which data may flow, each member's capacity, and the files that it alone
+holds.
 
-The channel seed's file as immutable values (`server.config.topology` reads it). Every **logical source** is a table in SQL; its
-**physical sources** are files at members ("pinned": nobody else can read them). **Links** say where data may flow: `up`
-from the node that names the link to the other (as in the seed's pictures, where sources are at the bottom and the sink is
-on top), `down` from the other to it, `both` both ways. A file without any link forbids nothing: every member may send to
-every other. Who is not linked directly is reached through the members between; they pass on what they receive.
+The channel seed's file as immutable values (`server.config.topology` reads it). Every **logical source** is a table in
+SQL; its **physical sources** are files at members ("pinned": nobody else can read them). **Links** say where data may
+flow: `up` from the node that names the link to the other (as in the seed's pictures, where sources are at the bottom
+and the sink is on top), `down` from the other to it, `both` both ways. A file without any link forbids nothing: every
+member may send to every other. A member without a direct link is reached through the members between; they pass on what
+they receive.
 
-What is wrong with a topology is told as `Fault`s, each with the key at which it stands, so that whoever read it from a file
-can add the line.
+Errors in a topology are reported as `Fault`s, each with the key at which it stands, so that the reader of a file can
+add the line.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ Direction = Literal["up", "down", "both"]
 
 @dataclass(frozen=True, slots=True)
 class LogicalSource:
-    """A table. columns: as declared; none: as in the files."""
+    """A table. columns: as declared; none: as found in the files."""
 
     name: str
     columns: tuple[TableColumn, ...] = ()
@@ -37,7 +39,8 @@ class LogicalSource:
 @dataclass(frozen=True, slots=True)
 class PhysicalSource:
     """A part of a logical source at one member. path: a file, folder or glob; relative ones begin at the member's data
-    directory. options: as of CREATE FOREIGN TABLE, without path and format."""
+    directory. options: as of CREATE FOREIGN TABLE, without path and format.
+    """
 
     logical: str
     format: FileFormat
@@ -47,7 +50,7 @@ class PhysicalSource:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """See the module's docstring for the direction."""
+    """A link between two members; see the module's docstring for its direction."""
 
     to: str
     direction: Direction = "both"
@@ -55,7 +58,9 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class TopologyNode:
-    """A member. address: host:port of its mesh listener. capacity: how many fragments of a query it takes; None: any."""
+    """A member. address: host:port of its mesh listener. capacity: how many fragments of a query it takes; None: any
+    number.
+    """
 
     name: str
     address: str
@@ -66,7 +71,9 @@ class TopologyNode:
 
 @dataclass(frozen=True)
 class Topology:
-    """See the module's docstring. nodes, logical: in the order of the file, which breaks ties."""
+    """The members, their links and their files; see the module's docstring. nodes, logical: in the order of the file,
+    which breaks ties.
+    """
 
     nodes: tuple[TopologyNode, ...]
     logical: tuple[LogicalSource, ...] = ()
@@ -84,7 +91,7 @@ class Topology:
         return sender != receiver if self.is_open else sender in self._senders[receiver]
 
     def next_hops(self, target: str, chance: Random | None = None) -> Mapping[str, str]:
-        """For each member from which data can reach `target`: where it sends it, along a shortest path.
+        """Return for each member from which data can reach `target` the next member on a shortest path.
 
         These are the seed's tree: of several paths one is taken and the others are ignored; the first in the order of
         the file, or with `chance` a random one.
@@ -106,7 +113,7 @@ class Topology:
         return hops
 
     def reached_from(self, sender: str) -> frozenset[str]:
-        """The members that data of `sender` can reach, itself included."""
+        """Return the members that data of `sender` can reach, itself included."""
         if self.is_open:
             return frozenset(self._by_name)
         reached, waiting = {sender}, [sender]
@@ -122,7 +129,9 @@ class Topology:
 
     @cached_property
     def is_open(self) -> bool:
-        """Whether nothing is forbidden, which is not worth n * n pairs to know."""
+        """Whether no links are given, so that nothing is forbidden. Comparing all n * n pairs of members would cost too
+        much.
+        """
         return not any(node.links for node in self.nodes)
 
     @cached_property
@@ -132,11 +141,11 @@ class Topology:
 
     @cached_property
     def _receivers(self) -> Mapping[str, Sequence[str]]:
-        """To whom a member may send, in the order of the file."""
+        """The members to which a member may send, in the order of the file."""
         return self._group(self._flows())
 
     def _group(self, pairs: Iterable[tuple[str, str]]) -> Mapping[str, Sequence[str]]:
-        """The second of the pairs by the first."""
+        """Group the second elements of the pairs by the first."""
         order = {name: number for number, name in enumerate(self._by_name)}
         grouped: dict[str, list[str]] = {name: [] for name in order}
         for one, other in sorted(set(pairs), key=lambda pair: order[pair[1]]):
@@ -144,7 +153,7 @@ class Topology:
         return grouped
 
     def _flows(self) -> Iterator[tuple[str, str]]:
-        """(sender, receiver) of each link's directions; links to unknown members and to oneself are left out."""
+        """Yield (sender, receiver) of each link's directions; links to unknown members and to oneself are left out."""
         for node in self.nodes:
             for link in node.links:
                 if link.to != node.name and link.to in self._by_name:
@@ -172,7 +181,7 @@ class SourceTable:
 
 
 def tables(topology: Topology) -> tuple[SourceTable, ...]:
-    """The logical sources of a topology without faults, each with its physical ones."""
+    """Return the tables of a topology without faults, one for each logical source."""
     return tuple(_table(topology, logical) for logical in topology.logical)
 
 
@@ -188,14 +197,16 @@ def _table(topology: Topology, logical: LogicalSource) -> SourceTable:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """key: where it stands, as `("nodes", 2, "links", 0, "to")`."""
+    """An error in a topology. key: its position, as `("nodes", 2, "links", 0, "to")`."""
 
     key: tuple[str | int, ...]
     message: str
 
 
 def faults(topology: Topology) -> Sequence[Fault]:
-    """Everything that is wrong. Whether parts can meet is asked of links that are right only: else it is an echo."""
+    """Return all errors of a topology. Whether parts can meet is checked only if the links are right, since it would
+    otherwise repeat their errors.
+    """
     return list(_single_faults(topology)) or list(_apart(topology))
 
 
@@ -248,7 +259,9 @@ def _options(index: int, node: TopologyNode) -> Iterator[Fault]:
 
 
 def _sources(topology: Topology) -> Iterator[Fault]:
-    """Physical sources of no logical one, and those that do not fit the first of theirs: a table has one format."""
+    """Yield the errors of physical sources: those without a logical source, and those that do not match the first of
+    theirs, since a table has one format.
+    """
     first: dict[str, tuple[str, PhysicalSource]] = {}
     known = {logical.name for logical in topology.logical}
     for index, node in enumerate(topology.nodes):
@@ -268,7 +281,7 @@ def _sources(topology: Topology) -> Iterator[Fault]:
 
 
 def _apart(topology: Topology) -> Iterator[Fault]:
-    """Sources whose parts can never meet: no query of such a table could be answered anywhere."""
+    """Yield the sources whose parts can never meet: no query of such a table could be answered anywhere."""
     for index, logical in enumerate(topology.logical):
         holders = [n.name for n in topology.nodes if any(s.logical == logical.name for s in n.physical)]
         if holders and not frozenset.intersection(*(topology.reached_from(name) for name in holders)):

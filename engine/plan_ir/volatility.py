@@ -43,8 +43,9 @@ def volatile_ids(columns: Sequence[Column], exprs: Sequence[Expr]) -> set[int]:
 
 
 def is_constant_plan(plan: Node) -> bool:
-    """Whether a plan gives the same rows whenever it runs: it reads nothing, and computes by immutable functions from constants. As
-    PostgreSQL folds them (eval_const_expressions), but a query as a whole."""
+    """Whether a plan gives the same rows whenever it runs: it reads nothing, and computes by immutable functions from
+    constants. PostgreSQL folds constant expressions likewise (eval_const_expressions), but not a query as a whole.
+    """
     return all(isinstance(node, _OF_CONSTANTS) and all(map(_is_constant, expressions(node))) for node in walk_all(plan))
 
 

@@ -1,24 +1,26 @@
-"""How long each engine takes for a plan's work: a small model of both, and the choice between them.
+"""Estimates how long each engine takes for a plan's work, and chooses between the engines.
 
     verdict = model.decide(work)
 
-Pure arithmetic over `PlanWork` (`engine.planner.optimizer.plan_work`). The model is a value: it belongs to what a query is planned
-by, as settings do, so that the same model chooses the same engine on every machine. `EngineModel()` has the constants below, which
-were measured on two cores of an AMD EPYC with TPC-H; a member measures its own and corrects them by what statements take
-(`engine.runtime.engine_times`).
+The module is pure arithmetic over `PlanWork` (`engine.planner.optimizer.plan_work`). The model is a value and an input
+of planning, as settings are, so that the same model chooses the same engine on every machine. `EngineModel()` has the
+constants below, which were measured on two cores of an AMD EPYC with TPC-H; a member measures its own and corrects them
+by the times of its statements (`engine.runtime.engine_times`).
 
-An engine takes a fixed time for a statement, one for each time that rows meet (an exchange between Spark's tasks, with a stage to
-plan and to schedule), and then what its cores take for the bytes and rows. What it gives to a client or a writer comes on top.
+An engine takes a fixed time for a statement, a fixed time for each exchange (between Spark's tasks, with a stage to
+plan and to schedule), and then the time that its cores take for the bytes and rows. The time to give rows to a client
+or a writer is added.
 
-**What is not a matter of time**: what the local engine would spill beyond `SPILL_MAX` of its memory, and what writes more than
-`WRITTEN_MAX`, is Spark's, whose tasks share it out and write for themselves.
+**Not decided by time**: a plan that the local engine would spill beyond `SPILL_MAX` of its memory, and one that writes more
+than `WRITTEN_MAX`, goes to Spark, whose tasks share the work and write for themselves.
 
-The estimates are monotone: more bytes, rows or stages never take less time, more cores never take more. So where Spark has fewer
-cores, or more to start, nothing goes to Spark that stayed here before (`tests/properties/test_engine_choice.py`).
+The estimates are monotone: more bytes, rows or stages never take less time, more cores never take more. So where Spark
+has fewer cores, or a longer start, no plan goes to Spark that stayed here before
+(`tests/properties/test_engine_choice.py`).
 
-Rejected: costs as PostgreSQL has them, in units of a page that is read. Spark's plan is made by Spark, and nobody would know what
-its units are worth here. And a model of each operator: what decides between two engines that differ by a factor of ten is the
-order of magnitude, and each parameter more is one that no statement tells apart from the others.
+Rejected: costs as PostgreSQL has them, in units of a page that is read. Spark plans by itself, and nobody would know
+what those units are worth there. Also a model of each operator: the choice between two engines that differ by a factor
+of ten depends on the order of magnitude, and statements cannot tell further parameters apart.
 """
 
 from __future__ import annotations
@@ -32,22 +34,22 @@ from engine.planner.optimizer.plan_work import PlanWork
 from engine.settings.session_settings import size_text
 from wire.dataclass import dataclass
 
-#: How often the memory of the local engine a plan may need: the rest is spilled to the disk.
+#: How many times the memory of the local engine a plan may need: the rest is spilled to disk.
 SPILL_MAX: Final = 8
-#: Bytes of rows, as they are in memory, that the local engine writes.
+#: Bytes of rows, as they are in memory, up to which the local engine writes.
 WRITTEN_MAX: Final = 4 << 30
-#: Bytes a second that are spilled and read again.
+#: Bytes per second that are spilled and read again.
 _SPILL_RATE: Final = 250e6
 _CORES_MIN: Final = 1e-3
-#: What is told at the least.
+#: The shortest time that is shown.
 _SECONDS_MIN: Final = 0.001
-#: Seconds from which on no fraction is told.
+#: Seconds from which on no fraction is shown.
 _WHOLE_SECONDS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Seconds that a statement should take. fixed: whatever it has to do. work: for what it has to do."""
+    """The estimated seconds of a statement. fixed: independent of its work. work: the time for its work."""
 
     fixed: float
     work: float
@@ -59,8 +61,9 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class EngineSpeed:
-    """An engine's speed. statement, stage: seconds. read, row, write: bytes, rows, and bytes written a second and core. result:
-    bytes a second of what it gives to this member. writers: how many cores write at the most."""
+    """An engine's speed. statement, stage: seconds. read, row, write: bytes, rows, and bytes written, per second and
+    core. result: bytes per second that it gives to this member. writers: how many cores can write at most.
+    """
 
     statement: float
     stage: float
@@ -71,7 +74,7 @@ class EngineSpeed:
     writers: float = math.inf
 
     def estimate(self, work: PlanWork, cores: float) -> Expected:
-        """Estimate the seconds for this work on so many cores."""
+        """Estimate the seconds for this work on `cores` cores."""
         cores = max(cores, _CORES_MIN)
         shared = (work.read / self.read + work.rows / self.row) / cores
         given = (
@@ -80,7 +83,7 @@ class EngineSpeed:
         return Expected(self.statement + self.stage * work.stages, shared + given)
 
     def scale(self, fixed: float, work: float) -> EngineSpeed:
-        """Return an engine that takes so many times as long for what is fixed, and for work."""
+        """Return an engine whose fixed times and times for work are multiplied by these factors."""
         return EngineSpeed(
             self.statement * fixed, self.stage * fixed, self.read / work, self.row / work, self.write / work, self.result / work,
             self.writers,
@@ -98,7 +101,7 @@ SPARK_START: Final = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The engine for some work, what both should take, and why in words."""
+    """The engine for some work, the estimates of both engines, and the reason in words."""
 
     engine: EngineName
     local: Expected
@@ -112,8 +115,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class EngineModel:
-    """Both engines of a member. local_cores: those that are free for a statement here. spark_cores: of Spark's cluster.
-    local_memory: bytes that the local engine has. spark_start: seconds until Spark takes statements; 0: it has started."""
+    """Both engines of a member. local_cores: cores that are free for a statement here. spark_cores: of Spark's cluster.
+    local_memory: bytes that the local engine has. spark_start: seconds until Spark takes statements; 0: it has started.
+    """
 
     local: EngineSpeed = field(default=LOCAL_SPEED)
     spark: EngineSpeed = field(default=SPARK_SPEED)
@@ -123,7 +127,7 @@ class EngineModel:
     spark_start: float = 0.0
 
     def estimate_local(self, work: PlanWork) -> Expected:
-        """Estimate the local engine's seconds, with those for what it spills."""
+        """Estimate the local engine's seconds, including those for spilled data."""
         expected = self.local.estimate(work, self.local_cores)
         spilled = max(0, work.held - self.local_memory)
         return Expected(expected.fixed, expected.work + spilled / _SPILL_RATE) if spilled else expected
@@ -133,7 +137,7 @@ class EngineModel:
         return self.spark.estimate(work, self.spark_cores)
 
     def over_members(self, count: int) -> EngineModel:
-        """Return the model in which the local engines of so many members share the work."""
+        """Return the model in which the local engines of `count` members share the work."""
         return replace(self, local_cores=self.local_cores * count, local_memory=self.local_memory * count)
 
     def decide(self, work: PlanWork) -> Verdict:
@@ -157,6 +161,6 @@ DEFAULT_MODEL: Final = EngineModel()
 
 
 def _seconds_text(seconds: float) -> str:
-    """Seconds for people to read: `0.13 s`."""
+    """Format seconds for people to read: `0.13 s`."""
     seconds = max(seconds, _SECONDS_MIN)
     return f"{seconds:.0f} s" if seconds >= _WHOLE_SECONDS else f"{seconds:.2g} s"

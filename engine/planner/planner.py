@@ -1,11 +1,12 @@
-"""From a bound query to a fragment that an engine can run: the passes in their order, the choice of engine, compilation.
+"""From a bound query to a fragment that an engine can run: the passes in their order, the choice of engine,
+compilation.
 
-The passes, and why each stands where it does:
+The passes, and the reason for the place of each:
 
-1. `push_filters` brings conditions to the readers, so that files are pruned and the size of the input is told rightly.
-2. `prune_columns` drops what nobody reads; after filters, whose own columns are needed while they are above.
-3. `insert_sorts` meets ordering requirements; after pruning, so that sort keys count as used.
-4. `relax_orderings` takes out the sorts that nobody can tell, those of the query's own subqueries.
+1. `push_filters` pushes conditions to the readers, so that files are pruned and the size of the input is right.
+2. `prune_columns` drops columns that nobody reads; it runs after filters, whose own columns count as used while they are above.
+3. `insert_sorts` meets ordering requirements; it runs after pruning, so that sort keys count as used.
+4. `relax_orderings` removes sorts that do not affect the output: those of the query's own subqueries.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ PASSES: Final[tuple[Callable[[Node], Node], ...]] = (push_filters, prune_columns
 
 
 def optimise(plan: logical.Root) -> logical.Root:
-    """The plan after all passes; FINAL stays on top. Raises StatementTooComplex for one that is too deep to walk."""
+    """Run all passes on a plan; FINAL stays on top. Raises StatementTooComplex for a plan that is too deep to walk."""
     node: Node = plan
     with bounded_depth():
         for run in PASSES:
@@ -55,8 +56,9 @@ def optimise(plan: logical.Root) -> logical.Root:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The engine of a fragment, and the reason in words for EXPLAIN. expected: what the fragment should take there, where that was
-    estimated."""
+    """The engine of a fragment, and the reason in words for EXPLAIN. expected: the estimated time of the fragment
+    there, if it was estimated.
+    """
 
     engine: EngineName
     reason: str
@@ -72,13 +74,15 @@ def choose(
     *,
     writes: bool = False,
 ) -> Choice:
-    """The engine that should run `plan`. `local_limit`: bytes of column data; see `sluice.local_limit`. writes: whether its rows
-    are written into files."""
+    """Choose the engine that runs `plan`. `local_limit`: bytes of column data; see `sluice.local_limit`. writes:
+    whether its rows are written into files.
+    """
     tables = [node.table for node in walk_all(plan) if isinstance(node, TableReader)]
     if are_in_memory(tables):
         return Choice("local", "the system catalog is the member's own")
     if wish != "auto":
-        # Few statements are Spark's by choice, so those that are by wish tell how fast it is.
+        # The planner chooses Spark for few statements, so its speed is also learnt from those for which the user chose
+        # it.
         is_told = wish == "spark" and bool(tables)
         expected = model.estimate_spark(plan_work(plan, parameters, writes=writes)) if is_told else None
         return Choice(wish, f"sluice.engine is {wish}", expected)
@@ -95,9 +99,10 @@ def choose(
 def compile_choice(
     plan: logical.Root, choice: Choice, wish: Wish, bindings: Bindings
 ) -> tuple[CompiledFragment, Choice]:
-    """The fragment on the chosen engine or, where that one lacks something and the choice was ours, on the other.
+    """Compile the fragment for the chosen engine. If that engine lacks something, and the user has not set the engine,
+    compile it for the other one.
 
-    Raises FeatureNotSupported naming what neither has (or what the engine that was asked for lacks).
+    Raises FeatureNotSupported naming what the chosen engine lacks.
     """
     try:
         return _compile(plan, choice.engine, bindings), choice

@@ -3,7 +3,7 @@
     fragment = compile_plan(plan, "local", Bindings(parameters={1: 41}))
     to_sql(fragment.statement, "local")
 
-`Unsupported` says what an engine cannot do; the planner then tries the other one.
+The compiler raises `Unsupported` for what an engine cannot do; the planner then tries the other engine.
 """
 
 from engine.planner.codegen.fragment import compile_plan

@@ -1,7 +1,7 @@
 """The names by which each engine knows its aggregate and window functions.
 
-DISTINCT, ORDER BY, FILTER and OVER belong on the engine's aggregate call, which may stand anywhere in a template
-(`CAST(SUM($1) AS BIGINT)`): these names say which calls of a template those are.
+A template may have the engine's aggregate call anywhere inside it (`CAST(SUM($1) AS BIGINT)`). DISTINCT, ORDER BY,
+FILTER and OVER belong on that call, and these names tell which calls of a template are aggregate or window calls.
 
 Sources: duckdb_functions() of DuckDB 2.0; the built-in aggregate and window functions of Spark 4.1.
 """

@@ -1,8 +1,8 @@
 """Aggregate calls: DISTINCT, ORDER BY, WITHIN GROUP and FILTER around the templates of the function table.
 
-Order inside a call matters to the aggregates that keep their input (array_agg, string_agg and their kin); for the others
-it is left out. DuckDB takes it inside the call. Spark has no such thing: there a list of (keys, value) structs is
-collected, sorted by its keys, and the values taken out of it.
+The order of the input matters only to aggregates that keep their input, such as array_agg and string_agg; for all
+others ORDER BY is left out. DuckDB takes ORDER BY inside the call. Spark does not: there the call collects a list of
+(keys, value) structs, sorts it by its keys, and takes the values out of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.sql.trees.literals import struct
 from engine.sql.trees.storage_types import storage_type
 from wire.types import pg_types as t
 
-#: Aggregates whose result tells the order of their input.
+#: Aggregates whose result depends on the order of their input.
 ORDER_SENSITIVE: Final = frozenset(
     {"array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "xmlagg"}
 )
@@ -39,9 +39,9 @@ _LISTS: Final = frozenset({"array_agg", "json_agg", "jsonb_agg"})
 
 
 def render_aggregate(aggregate: AggregateCall, scope: Scope, input_order: Sequence[exp.Ordered] = ()) -> exp.Expression:
-    """The aggregate over the rows of the SELECT whose scope this is, in the storage type of its result.
+    """Compile an aggregate over the rows of the SELECT whose scope this is, in the storage type of its result.
 
-    input_order: the order of those rows, for an aggregate that tells it and has none of its own.
+    input_order: the order of those rows, for an aggregate that depends on it and has no ORDER BY of its own.
     """
     aggregate = guard_arguments(aggregate, scope)
     if aggregate.function.kind == "ordered_set":
@@ -57,8 +57,9 @@ def render_aggregate(aggregate: AggregateCall, scope: Scope, input_order: Sequen
 
 
 def _sorted_to_be_distinct(aggregate: AggregateCall, scope: Scope) -> AggregateCall:
-    """PostgreSQL sorts values to find the distinct ones, and lists show that order. Templates sort as the engine does; where that
-    is another order, the values are sorted by ORDER BY."""
+    """Add an ORDER BY to a DISTINCT aggregate that returns a list, if the engine sorts differently. PostgreSQL sorts
+    values to find the distinct ones, and lists show that order. Templates sort as the engine does.
+    """
     lists = aggregate.distinct and not aggregate.order_by and aggregate.function.name in _LISTS
     if not lists or sorts_as_stored(aggregate.args[0].type, scope.engine):
         return aggregate
@@ -66,8 +67,9 @@ def _sorted_to_be_distinct(aggregate: AggregateCall, scope: Scope) -> AggregateC
 
 
 def guard_arguments(aggregate: AggregateCall, scope: Scope) -> AggregateCall:
-    """With what it computes only for the rows that its FILTER takes: DuckDB computes the arguments of all of them first, such as
-    the division in `sum(a / b) FILTER (WHERE b <> 0)`."""
+    """Return the aggregate with arguments that are computed only for the rows that its FILTER takes. DuckDB computes
+    the arguments of all rows first, such as the division in `sum(a / b) FILTER (WHERE b <> 0)`.
+    """
     test = aggregate.filter
     if test is None or scope.engine == "spark" or is_volatile(test):
         return aggregate
@@ -81,8 +83,9 @@ def guard_arguments(aggregate: AggregateCall, scope: Scope) -> AggregateCall:
 
 
 def order_items(items: Sequence[OrderItem], scope: Scope) -> list[exp.Ordered]:
-    """ORDER BY's items, each with its direction and the place of its nulls. A constant orders nothing, and DuckDB refuses it,
-    also one that the compilation makes of a call (`version()`)."""
+    """Compile the items of ORDER BY, each with its direction and the place of its nulls. Constants are left out: they
+    order nothing, and DuckDB refuses them, also those that the compilation makes of a call (`version()`).
+    """
     return [
         ordered_term(key, item.descending, item.nulls_first)
         for item in items
@@ -95,7 +98,7 @@ def order_items(items: Sequence[OrderItem], scope: Scope) -> list[exp.Ordered]:
 def on_aggregates(
     tree: exp.Expression, engine: EngineName, change: Callable[[exp.Expression], exp.Expression]
 ) -> exp.Expression:
-    """The template's tree with each of its own aggregate (or window) calls replaced by `change(call)`."""
+    """Replace each of the template's own aggregate (or window) calls in the tree by `change(call)`."""
     if is_argument(tree):
         return tree
     if isinstance(tree, exp.WithinGroup) or (isinstance(tree, exp.Func) and _name(tree) in AGGREGATES[engine]):
@@ -126,14 +129,14 @@ def _plain(aggregate: AggregateCall, order: Sequence[exp.Ordered], scope: Scope)
 
 
 def _counts_distinct(aggregate: AggregateCall) -> bool:
-    """Whether only the number of different values matters, so that a key may stand for each."""
+    """Whether the aggregate only counts distinct values, so that a key may stand for each value."""
     return aggregate.distinct and aggregate.function.name == "count"
 
 
 def _decorate(
     node: exp.Expression, aggregate: AggregateCall, order: Sequence[exp.Ordered], scope: Scope
 ) -> exp.Expression:
-    """DISTINCT, ORDER BY and FILTER on one call of the engine's."""
+    """Add DISTINCT, ORDER BY and FILTER to one aggregate call of the engine's."""
     tests = [] if aggregate.filter is None else [filter_condition(aggregate.filter, scope)]
     if scope.engine == "local" and _is_extreme_of_floats(aggregate):
         tests.append(exp.Not(this=is_null(render(aggregate.args[0], scope))))
@@ -153,13 +156,16 @@ def _decorate(
 
 
 def _is_extreme_of_floats(aggregate: AggregateCall) -> bool:
-    """min or max, which DuckDB takes from a file's statistics where nothing filters: those leave NaN out, or, where it is told
-    that there may be some, say that there is, and they have -0 for 0."""
+    """Whether it is min or max of floats. Where nothing filters, DuckDB takes these from a file's statistics, which
+    omit NaN or, with the option `can_have_nan`, claim that there is one, and which have -0 for 0.
+    """
     return aggregate.function.name in ("min", "max") and aggregate.args[0].type.pg in (t.FLOAT4, t.FLOAT8)
 
 
 def _ordered_set(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
-    """WITHIN GROUP: its expressions follow the direct arguments; its directions go where the template orders."""
+    """Compile WITHIN GROUP: its expressions follow the direct arguments, and its directions go where the template
+    orders.
+    """
     items = aggregate.order_by
     aggregate = replace(aggregate, args=tuple(_bind_parameter(arg, scope) for arg in aggregate.args))
     args = [render(arg, scope) for arg in (*aggregate.args, *(item.expr for item in items))]
@@ -174,7 +180,7 @@ def _ordered_set(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
 
 
 def _bind_parameter(arg: Expr, scope: Scope) -> Expr:
-    """A parameter as the constant that it is by now, be it one that becomes a float8."""
+    """Replace a parameter, also one that is cast to float8, by its value as a constant."""
     match arg:
         case ParamRef():
             return Const(arg.type, scope.compilation.bindings.parameters[arg.index])
@@ -193,7 +199,9 @@ def _direct(node: exp.WithinGroup, items: Sequence[OrderItem]) -> None:
 
 
 def _in_spark(aggregate: AggregateCall, keys: Sequence[exp.Ordered], scope: Scope) -> exp.Expression:
-    """array_agg and string_agg with ORDER BY, from a sorted list of (keys, value) structs; null for no rows."""
+    """Compile array_agg and string_agg with ORDER BY for Spark, from a sorted list of (keys, value) structs; null for
+    no rows.
+    """
     if aggregate.function.name not in ("array_agg", "string_agg"):
         raise scope.compilation.unsupported_error(f"ORDER BY inside {aggregate.function.name}")
     value = render(aggregate.args[0], scope)
@@ -222,7 +230,7 @@ def _null_when_empty(
 
 
 def _delimiter(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
-    """string_agg's delimiter; PostgreSQL evaluates it for every row, Spark's array_join once."""
+    """Compile string_agg's delimiter. PostgreSQL evaluates it for every row, Spark's array_join once."""
     delimiter = aggregate.args[1]
     if not isinstance(delimiter, (Const, ParamRef)):
         raise scope.compilation.unsupported_error("string_agg with a delimiter that is not a constant and ORDER BY")
@@ -230,7 +238,9 @@ def _delimiter(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
 
 
 def _comparator(keys: Sequence[exp.Ordered]) -> exp.Expression:
-    """(l, r) -> -1, 0 or 1 by each key in turn, nulls placed as its ORDER BY says."""
+    """Return the lambda (l, r) -> -1, 0 or 1 that compares by each key in turn, with nulls placed as the key's ORDER BY
+    says.
+    """
     whens: list[tuple[exp.Expression, exp.Expression]] = []
     for index, key in enumerate(keys):
         left, right = (_member(side, f"k{index}") for side in ("l", "r"))

@@ -1,12 +1,13 @@
-"""A derived table that no condition is brought into: what a view with security_barrier shows.
+"""A derived table that no condition is pushed into, for views with security_barrier.
 
-Both engines move conditions towards the readers, through derived tables, joins and groups, and neither knows which of them
-may tell of a row by failing at it. Neither brings one through a sample, since that would be another sample. So the table is
-sampled, and all of it: row by row (BERNOULLI), each is kept with a chance of 1, in parallel and without being gathered.
+Both engines push conditions towards the readers, through derived tables, joins and groups. Neither knows which
+conditions may disclose a row by failing at it. Neither pushes a condition through a sample, since that would draw
+another sample. So the barrier samples all of the table: row by row (BERNOULLI), each row is kept with a probability of
+1, in parallel and without gathering the rows.
 
-Rejected: LIMIT with a large number, after which Spark has one partition; a materialized common table expression, which holds all
-rows and into which DuckDB brings conditions too; `random()` in the conditions, of which each place that has one would
-have to know.
+Rejected: LIMIT with a large number, after which Spark has one partition; a materialized common table expression, which
+holds all rows and into which DuckDB pushes conditions too; `random()` in the conditions, which every place that handles
+a condition would have to know.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from engine.sql.trees.build import integer
 
 
 def add_barrier(block: Block) -> Block:
-    """The rows of `block`, none of them seen by a condition that stands above."""
+    """Return the rows of `block` as a derived table that no condition from above is pushed into."""
     table = block.as_derived_table(keep_order=True)
     assert table.source is not None
     bernoulli = exp.Var(this="BERNOULLI") if block.compilation.engine == "local" else None

@@ -1,14 +1,14 @@
 """A SELECT under construction.
 
-Nodes of a plan are folded into one SELECT for as long as SQL's order of evaluation allows (FROM, WHERE, GROUP BY, HAVING,
-window functions and select list, ORDER BY, LIMIT); where it does not, what there is becomes a derived table. Columns are
-kept as trees, written when the SELECT is closed: only those that somebody wants are.
+Nodes of a plan are folded into one SELECT for as long as SQL's order of evaluation allows (FROM, WHERE, GROUP BY,
+HAVING, window functions and select list, ORDER BY, LIMIT). Where it does not, the SELECT built so far becomes a derived
+table. Columns are kept as trees and written when the SELECT is closed, and only those that are used.
 
-What must not happen when nodes are folded, and is prevented by deriving a table first:
-- an expression computed twice because two places refer to it (columns and casts of them are cheap, all else is not), above
+Folding derives a table first wherever it would otherwise:
+- compute an expression twice because two places refer to it (columns and casts of them are cheap, all else is not), above
   all a volatile one;
-- an expression moved above a LIMIT, or to the null-supplying side of an outer join;
-- a column reference from inside a subquery replaced by an expression, which the engines' correlation does not like.
+- move an expression above a LIMIT, or to the null-supplying side of an outer join;
+- replace a column reference from inside a subquery by an expression, which the engines' decorrelation does not handle.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from engine.sql.trees.build import QueryTree, column, conjunction, integer, labe
 
 
 class Stage(enum.IntEnum):
-    """How far a SELECT has come: what is set, and so what may still be added."""
+    """The clauses of a SELECT that are set, and so those that may still be added."""
 
     SOURCE = 0
     FILTERED = 1
@@ -37,7 +37,7 @@ class Stage(enum.IntEnum):
 
 
 def is_plain(tree: exp.Expression) -> bool:
-    """A column or a cast of one: cheap, and null where its table is."""
+    """Whether a tree is a column or a cast of one: cheap, and null where its table is."""
     if isinstance(tree, exp.Cast) and not isinstance(tree, exp.TryCast):
         return is_plain(tree.this)
     if isinstance(tree, exp.TryCast):
@@ -46,7 +46,7 @@ def is_plain(tree: exp.Expression) -> bool:
 
 
 def is_cheap(tree: exp.Expression) -> bool:
-    """A column, a literal, a parameter, or a cast of these: may be repeated."""
+    """Whether a tree may be repeated: a column, a literal, a parameter, or a cast of these."""
     while isinstance(tree, exp.Cast):
         tree = tree.this
     return isinstance(tree, (exp.Column, exp.Literal, exp.Boolean, exp.Null, exp.Placeholder))
@@ -54,13 +54,14 @@ def is_cheap(tree: exp.Expression) -> bool:
 
 @dataclass(slots=True)
 class Block:
-    """See the module's docstring.
+    """A SELECT under construction; see the module's docstring.
 
     scope: how each column is written in this SELECT.
     source: the first item of FROM, None for a SELECT without one.
     whole: a complete query instead (a set operation), with its columns; everything but `close` derives a table from it.
     volatile: ids of columns that are computed anew at each reference.
-    subqueries: what the subqueries weigh that DuckDB takes apart with this SELECT's (`engine.planner.codegen.many_subqueries`).
+    subqueries: the weight of the subqueries that DuckDB decorrelates together with this SELECT's
+        (`engine.planner.codegen.many_subqueries`).
     """
 
     scope: Scope
@@ -82,7 +83,7 @@ class Block:
         return self.scope.compilation
 
     def close(self, columns: Sequence[Column], labels: Sequence[str] | None = None) -> QueryTree:
-        """The finished query with `columns` in order, labelled as such or by `labels`."""
+        """Return the finished query with `columns` in order, labelled by their ids or by `labels`."""
         names = [c.label for c in columns] if labels is None else list(labels)
         if self.whole is not None:
             if list(self.scope.columns) == [c.id for c in columns] and names == [c.label for c in columns]:
@@ -91,12 +92,14 @@ class Block:
         return self.close_trees([self._take_column(c) for c in columns], names)
 
     def _take_column(self, column: Column) -> exp.Expression:
-        """A column for the finished query, which is the last to use it: copying these was half of what compiling took."""
+        """Return a column's tree for the finished query without a copy where possible, since that is its last use:
+        copies took half of the compilation's time.
+        """
         tree = self.scope.columns.get(column.id)
         return self.scope.column(column) if tree is None else tree
 
     def close_trees(self, trees: Sequence[exp.Expression], labels: Sequence[str]) -> QueryTree:
-        """The finished query with these expressions as its columns."""
+        """Return the finished query with these expressions as its columns."""
         emitted = [with_alias(tree, name) for tree, name in zip(trees, labels, strict=True)]
         select = exp.Select(expressions=emitted or [with_alias(integer(1), "one")])
         if self.source is not None:
@@ -122,11 +125,11 @@ class Block:
         keep_order: bool = False,
         move_order: bool = False,
     ) -> Block:
-        """This SELECT as a derived table that a new one reads.
+        """Return a block that reads this SELECT as a derived table.
 
-        extra: further expressions of this SELECT to have in the table, by label (`extra_column`).
-        keep_order: order the new SELECT as this one is, by columns of the table. move_order: and do not sort this one, which may
-            have no LIMIT.
+        extra: further expressions of this SELECT to include in the table, by label (`extra_column`).
+        keep_order: order the new SELECT as this one is, by columns of the table. move_order: the same, and do not sort
+            this SELECT, which may have no LIMIT.
         """
         assert not (move_order and self.stage is Stage.LIMITED)
         alias = self.compilation.alias()
@@ -143,12 +146,12 @@ class Block:
         return Block(scope, source, order=order, subqueries=self.subqueries)
 
     def extra_column(self, name: str) -> exp.Column:
-        """A column beyond the plan's of the derived table that this block has just begun to read."""
+        """Return an extra column of the derived table that this block has just begun to read."""
         assert self.source is not None
         return column(name, self.source.alias)
 
     def _exported_order(self, trees: dict[str, exp.Expression], alias: str) -> list[exp.Ordered]:
-        """This SELECT's order in terms of the derived table, whose `trees` are given the keys that they lack."""
+        """Return this SELECT's order in terms of the derived table; add keys that are missing to `trees`."""
         order = []
         for index, item in enumerate(self.order):
             name = next((name for name, tree in trees.items() if tree == item.this), f"k{index}")
@@ -157,21 +160,23 @@ class Block:
         return order
 
     def passes_on(self) -> bool:
-        """Whether some of its columns are of outer queries, not of its FROM clause."""
+        """Return whether some of its columns belong to outer queries, not to its FROM clause."""
         items = [] if self.source is None else [self.source, *(joined.this for joined in self.joins)]
         own = {item.alias_or_name for item in items}
         return any(c.table not in own for tree in self.scope.columns.values() for c in tree.find_all(exp.Column))
 
     def flat(self) -> Block:
-        """A block that is a SELECT of its own: this one, or one that reads its whole query."""
+        """Return a block that is a plain SELECT: this one, or one that reads its complete query."""
         return self if self.whole is None else self.as_derived_table()
 
     def at_most(self, stage: Stage) -> Block:
-        """A block to which something that comes after `stage` may be added: this one, or one that reads it."""
+        """Return a block to which a clause later than `stage` may be added: this one, or one that reads it."""
         return self if self.stage <= stage and self.whole is None else self.as_derived_table(keep_order=True)
 
     def ready_for(self, exprs: Iterable[Expr]) -> Block:
-        """A block in which these expressions may be written: this one, or one that reads it; see the module's rules."""
+        """Return a block in which these expressions may be written: this one, or one that reads it; see the module's
+        rules.
+        """
         direct: Counter[int] = Counter()
         nested: set[int] = set()
         for expr in exprs:
@@ -191,7 +196,7 @@ class Block:
         return self
 
     def _order_by(self, trees: Sequence[exp.Expression], labels: Sequence[str]) -> list[exp.Ordered]:
-        """ORDER BY's items, written by their labels where they are in the select list."""
+        """Return the items of ORDER BY, written by their labels where they are in the select list."""
         by_tree = dict(zip(trees, labels, strict=True))
         items = []
         for item in self.order:

@@ -20,13 +20,13 @@ from engine.sql.trees.unsupported import Unsupported
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 
-#: Marks an argument inside a template's tree, so that what belongs to the template can be told from what was put in.
+#: Marks an argument inside a template's tree, to distinguish it from the template's own nodes.
 _ARGUMENT = "argument"
 _LACKING: Final = "not supported: "
 
 
 def describe(function: Function) -> str:
-    """A function as a person names it."""
+    """Return a function's name as error messages show it."""
     if function.kind == "cast":
         return f"cast from {function.args[0].sql_name} to {function.returns.sql_name}"
     kind = "operator" if function.kind == "operator" else "function"
@@ -34,7 +34,7 @@ def describe(function: Function) -> str:
 
 
 def apply(call: Call | AggregateCall, args: Sequence[exp.Expression], engine: EngineName) -> exp.Expression:
-    """The template of the call's function with `args` in place, in whatever type the engine gives it."""
+    """Put `args` into the template of the call's function. The result has whatever type the engine gives it."""
     function = call.function
     template = function.local if engine == "local" else function.spark
     if template is None:
@@ -53,12 +53,12 @@ def apply(call: Call | AggregateCall, args: Sequence[exp.Expression], engine: En
 
 
 def is_argument(tree: exp.Expression) -> bool:
-    """Whether the tree was put into a template, rather than being part of one."""
+    """Whether a tree was put into a template, rather than being part of one."""
     return bool(tree.meta_get(_ARGUMENT))
 
 
 def settle(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.Expression:
-    """A call's tree in the storage type of its result: the engines' own rules for decimals' digits differ from ours."""
+    """Cast a call's tree to the storage type of its result: the engines' rules for decimals' digits differ from ours."""
     return cast(tree, storage_type(typ, engine)) if typ.pg is t.NUMERIC else tree
 
 

@@ -1,4 +1,4 @@
-"""A fragment as the compiler gives it to an executor."""
+"""A fragment as the compiler hands it to an executor."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ class CompiledFragment:
 
     statement: the relational part, a tree in the dialect of `engine`.
     columns: its output, in order.
-    tables: the catalog tables it reads; the statement names them by `engine.sql.trees.storage_types.relation_name` where the
-        engine needs them registered first (Spark), or reads their files in place (local).
+    tables: the catalog tables it reads; the statement names them by `engine.sql.trees.storage_types.relation_name`
+        where the engine needs them registered first (Spark), or reads their files in place (local).
     ordered: whether the rows' order matters to the consumer.
     small: the output is small by construction (global aggregate, LIMIT n <= a few thousand rows): Spark collects it
         through the driver instead of streaming from its tasks.
-    scans: on Spark: what its tasks read through DuckDB, by the names that the statement has for it.
-    functions: on Spark: what its tasks compute with DuckDB, by name.
-    printed: the statement as its engine is given it, where that has been made already.
-    parameters: the number and type of each parameter that is one of the statement's too, by the name that it has there.
-    values_in_row: whether the statement reads the values of these from a relation (`engine.sql.trees.parameters.VALUES_ROW`).
-    point_read: the same query as a search for values, where it is one.
+    scans: on Spark: the relations that its tasks read through DuckDB, by their names in the statement.
+    functions: on Spark: the functions that its tasks compute with DuckDB, by name.
+    printed: the statement's text for its engine, if it has been printed already.
+    parameters: the number and type of each parameter that remains in the statement, by its name there.
+    values_in_row: whether the statement reads the values of these from a relation
+        (`engine.sql.trees.parameters.VALUES_ROW`).
+    point_read: the same query as a search for values, if it has that form (`engine.planner.codegen.point_read`).
     """
 
     engine: EngineName
@@ -54,5 +55,5 @@ class CompiledFragment:
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
-        """The carriers of its columns: what its batches are, but for the dimensions of arrays."""
+        """The schema of its batches: the carriers of its columns, except for the dimensions of arrays."""
         return carrier_schema(self.columns)

@@ -1,7 +1,7 @@
-"""Expressions that a block's derived table computes, so that what stands above refers to columns.
+"""Expressions that a block computes in a derived table, so that what stands above refers to columns.
 
-DuckDB takes some expressions only as columns: keys of windows that may raise errors (`window_keys`), arguments of DISTINCT
-aggregates (`grouping`).
+DuckDB takes some expressions only as columns: keys of windows that may raise errors (`window_keys`), and arguments of
+DISTINCT aggregates (`grouping`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from engine.planner.codegen.block import Block
 def computed_below(
     block: Block, label: str, computed: Sequence[tuple[Expr, exp.Expression]]
 ) -> tuple[Block, Callable[[Expr], Expr]]:
-    """Return the block that reads a derived table with these expressions, and a function that puts their columns in their place.
+    """Return a block that reads a derived table with these expressions, and a function that replaces the expressions by
+    its columns.
 
     label: the beginning of the columns' names. computed: different expressions, each with its tree in `block`.
     """
     block = block.as_derived_table({f"{label}{n}": tree for n, (_, tree) in enumerate(computed)}, keep_order=True)
-    # Of no node of the plan, whose columns count upwards.
+    # Negative ids belong to no node of the plan, whose ids count upwards.
     columns = [(expr, Column(-1 - n, "", expr.type)) for n, (expr, _) in enumerate(computed)]
     block.scope.columns |= {column.id: block.extra_column(f"{label}{n}") for n, (_, column) in enumerate(columns)}
 

@@ -1,8 +1,10 @@
-"""Conditions that AND joins in WHERE and ON: PostgreSQL computes them from the left, so one may keep an error from those behind it.
+"""Evaluation order of the conditions that AND joins in WHERE and ON.
 
-DuckDB orders them anew where no scan takes them: what compares columns with constants comes last above a LIMIT, and in an outer
-join's condition the operands of each comparison are computed for all rows of their side. A part that may raise an error is
-therefore computed only where the parts before it hold. Of a comparison that goes for its operands, so that a join keeps its key.
+PostgreSQL evaluates such conditions from left to right, so that a condition can keep those after it from raising an
+error. DuckDB reorders the conditions that no scan takes: above a LIMIT, comparisons of columns with constants come
+last, and in an outer join's condition the operands of each comparison are computed for all rows of their side. A part
+that may raise an error is therefore wrapped so that it is computed only where the parts before it hold. In a comparison
+the operands are wrapped instead of the whole, so that a join keeps its key.
 
 Source: PostgreSQL 15, execExprInterp.c (EEOP_QUAL).
 """
@@ -18,15 +20,18 @@ from engine.plan_ir.conjuncts import conjunction
 from engine.plan_ir.expr import And, Call, Case, Const, Expr
 from engine.planner.codegen.short_circuit import is_repeatable, is_safe_operator, may_raise
 
-#: Whether the first condition may be written into the second expression: what that refers to has to be there all the same.
+#: Returns whether the first condition may be written into the second expression, which then needs the columns of both.
 MayGuard = Callable[[Expr, Expr], bool]
-#: Conditions with more parts are left as they are: programs write them, as lists of alike tests. A part has the first few guards.
+#: Conditions with more parts are left as they are: programs generate them as lists of similar tests. A part gets the
+#: first few guards.
 _PARTS_MAX: Final = 64
 _GUARDS_MAX: Final = 8
 
 
 def keep_order(test: Expr, may_guard: MayGuard) -> Expr:
-    """A condition of WHERE or ON for the local engine, true for the same rows."""
+    """Rewrite a condition of WHERE or ON for the local engine, so that it is true for the same rows and raises no
+    needless error.
+    """
     if not isinstance(test, And) or len(test.args) > _PARTS_MAX:
         return test
     args = tuple(_in_turn(test.args[:place], arg, may_guard) for place, arg in enumerate(test.args))

@@ -1,8 +1,8 @@
 """Variances of bigint and numeric on Spark, whose decimals are too short for n * sum(x^2) - sum(x)^2.
 
-Spark sums the terms of the squares in halves, and a task computes the rest of the few sums (`task_functions`), as the local engine
-does, in whole numbers of any length. Those of the shorter integers fit, and are Spark's alone. Source: PostgreSQL 15, numeric.c
-(numeric_stddev_internal).
+Spark sums the terms of the squares in halves. A task then computes the rest from these few sums (`task_functions`) in
+integers of any length, as the local engine does. Variances of the shorter integer types fit into decimals, and Spark
+computes them by itself. Source: PostgreSQL 15, numeric.c (numeric_stddev_internal).
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from wire.types import pg_types as t
 def render_exact_variance(
     aggregate: AggregateCall, args: Sequence[exp.Expression], scope: Scope
 ) -> exp.Expression | None:
-    """The call over the rows of a SELECT of Spark's; None for what Spark computes by its own template. args: compiled."""
+    """Compile the call over the rows of a Spark SELECT; return None if Spark computes it by its own template. args:
+    compiled.
+    """
     function = aggregate.function
     if scope.engine != "spark" or function.name not in VARIANCES or aggregate.distinct:
         return None

@@ -1,8 +1,8 @@
 """Bound expressions as trees of one engine.
 
-`render` gives the expression itself, in the storage type of its type. `condition` gives something that is true exactly
-when the expression is true, where false and null need not be told apart (WHERE, ON, HAVING, FILTER, CASE WHEN): that is
-often simpler, above all for subqueries.
+`render` returns the expression itself, in the storage type of its type. `condition` returns a tree that is true exactly
+when the expression is true, for places where false and null are equivalent (WHERE, ON, HAVING, FILTER, CASE WHEN). Such
+a tree is often simpler, above all for subqueries.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from wire.types.numbers_input import apply_numeric_typmod
 
 
 def render(expr: Expr, scope: Scope) -> exp.Expression:
-    """`expr` in the storage type of its type."""
+    """Compile `expr`, in the storage type of its type."""
     check_for_interrupts()
     match expr:
         case ColumnRef():
@@ -111,7 +111,7 @@ def render(expr: Expr, scope: Scope) -> exp.Expression:
 
 
 def _spark_call(expr: Call, scope: Scope) -> exp.Expression:
-    """A call by Spark's template, or by the local engine's in Spark's tasks."""
+    """Compile a call by Spark's template, or by the local engine's in Spark's tasks."""
     if is_for_tasks(expr):
         return render_task_call(expr, scope)
     args = [render(arg, scope) for arg in expr.args]
@@ -131,8 +131,9 @@ def _junction(expr: And | Or, scope: Scope) -> exp.Expression:
 
 
 def _stored_numeric(expr: Call, scope: Scope) -> Decimal | None:
-    """A numeric parameter as what it is cast to, where that has fewer digits: clients send a float as the number that it is in
-    fact, with fifty digits, which is more than an engine can hold. None where an engine has to cast."""
+    """Return a numeric parameter as the value that it is cast to, if that has fewer digits; None if an engine has to
+    cast. Clients send a float as its exact decimal value, with fifty digits, which is more than an engine can hold.
+    """
     parameter = sized_parameter(expr)
     if parameter is None:
         return None
@@ -144,7 +145,7 @@ def _stored_numeric(expr: Call, scope: Scope) -> Decimal | None:
 
 
 def condition(expr: Expr, scope: Scope) -> exp.Expression:
-    """Something true exactly when `expr` is true; whether it is false or null otherwise is left open."""
+    """Compile a tree that is true exactly when `expr` is true, and false or null otherwise."""
     match expr:
         case And():
             return conjunction([condition(arg, scope) for arg in expr.args])
@@ -158,7 +159,7 @@ def condition(expr: Expr, scope: Scope) -> exp.Expression:
 
 
 def filter_condition(expr: Expr, scope: Scope) -> exp.Expression:
-    """Return the condition of an aggregate's FILTER, which DuckDB computes as a value; else as `condition`."""
+    """Compile the condition of an aggregate's FILTER, which DuckDB computes as a value; else as `condition`."""
     return render(expr, scope) if isinstance(expr, And | Or) and scope.engine == "local" else condition(expr, scope)
 
 
@@ -177,13 +178,13 @@ def conjunct(expr: Expr, scope: Scope) -> exp.Expression:
 
 
 def render_as(expr: Expr, typ: SqlType, scope: Scope) -> exp.Expression:
-    """`expr`, of the same PostgreSQL type as `typ`, with the digits of `typ`."""
+    """Compile `expr`, which has the same PostgreSQL type as `typ`, with the digits of `typ`."""
     tree = render(expr, scope)
     return with_digits(tree, expr.type, typ, scope)
 
 
 def with_digits(tree: exp.Expression, given: SqlType, wanted: SqlType, scope: Scope) -> exp.Expression:
-    """A numeric, or an array of them, with other digits than it has."""
+    """Cast a numeric, or an array of numerics, to the precision and scale of `wanted`."""
     if (given.precision, given.scale) == (wanted.precision, wanted.scale):
         return tree
     return cast(tree, storage_type(wanted, scope.engine))
@@ -197,7 +198,7 @@ def _is_null(expr: IsNull, scope: Scope) -> exp.Expression:
 
 
 def _record_is_null(expr: IsNull, scope: Scope) -> exp.Expression:
-    """A row is null when all its fields are, and not null when none is; it may be neither."""
+    """Compile IS [NOT] NULL of a row: it is null when all its fields are, and not null when none is; it may be neither."""
     items = expr.arg.items if isinstance(expr.arg, Row) else _fields_of(expr.arg)
     tests = [is_null(render(item, scope)) for item in items]
     return conjunction([exp.Not(this=test) for test in tests] if expr.negated else tests)
@@ -230,7 +231,7 @@ def _rows_equal(left: Expr, right: Expr, scope: Scope) -> exp.Expression:
 
 
 def equal(left: Expr, right: Expr, scope: Scope) -> exp.Expression:
-    """left = right for operands of one type."""
+    """Compile left = right for operands of one type."""
     keys = [equality_key(render(side, scope), side.type, scope.engine) for side in (left, right)]
     return equals(*keys)
 
@@ -241,7 +242,7 @@ def _case(expr: Case, scope: Scope) -> exp.Expression:
 
 
 def _array(expr: ArrayOf, scope: Scope) -> exp.Expression:
-    """ARRAY[...], cast so that an empty one has a type too."""
+    """Compile ARRAY[...], with a cast so that an empty one has a type too."""
     items: exp.Expression = exp.Array(expressions=[render(item, scope) for item in expr.items])
     if expr.type.dimensions > 1:
         items = rectangular(scope.engine, items, expr.type.dimensions)

@@ -1,8 +1,9 @@
 """The files of a foreign table as a table function of the local engine.
 
-The files are those that the catalog resolved, named one by one, or, in a physical plan, the value of a parameter that each
-instance of the fragment is given. What DuckDB would find out or add by itself (globs, Hive
-partitions, types) is switched off or said; the dialect of a CSV file is as the table's options say, else as found out.
+The files are those that the catalog resolved, named one by one. In a physical plan they are the value of a parameter
+that each instance of the fragment receives. Whatever DuckDB would detect or add by itself (globs, Hive partitions,
+types) is switched off or specified. The dialect of a CSV file follows the table's options, and otherwise is as
+detected.
 """
 
 from __future__ import annotations
@@ -35,25 +36,26 @@ _ESCAPED: Final = re.compile(r"\[([*?[])\]")
 #: file_fdw's option names and DuckDB's.
 _CSV_OPTIONS: Final = {"delimiter": "delim", "quote": "quote", "escape": "escape", "null": "nullstr"}
 _TRUE: Final = ("true", "on", "1", "yes")
-#: What text in a CSV file means for these types is not what DuckDB takes it for.
+#: DuckDB interprets the text of these types in a CSV file differently from PostgreSQL.
 _NOT_IN_CSV: Final = (t.BYTEA, t.INTERVAL, t.TIMETZ, t.RECORD)
-#: What reads the text of a document.
+#: The functions that parse the text of a document.
 _READ_BY: Final = {t.JSONB: "SLUICE_JSONB", t.JSON: "SLUICE_JSON"}
 #: DuckDB's column that counts the rows of a Parquet file.
 ROW_NUMBER: Final = "file_row_number"
-#: What the column is called that says which file a row is in, where the table has none of that name.
+#: The name of the column with a row's file; underscores are added if the table has a column of that name.
 _FILE_NAME: Final = "sluice_file"
-#: What rows are called before those that deletion vectors name have been left out.
+#: The name of the relation with the rows before deletion vectors are applied.
 _READ: Final = "rows_read"
 _BITS: Final = exp.DataType.build("BIT", dialect="duckdb")
-#: What it is called, to begin with, where values are computed from it: that is cheap only as long as it is a constant of a file.
+#: The name of that column if partition values are computed from it, which is cheap only as long as it is constant in a file.
 FOLDERS_NAME: Final = "sluice_folders"
 
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """A reader that reads what its instance is told: the files `$r<reader>` and, of a ranged one, of each the rows from
-    `$r<reader>_first` to before `$r<reader>_end`."""
+    """A reader of an instance's splits: it reads the files in parameter `$r<reader>` and, if ranged, of each file the
+    rows from `$r<reader>_first` to before `$r<reader>_end`.
+    """
 
     reader: int
     ranged: bool
@@ -78,7 +80,8 @@ def file_reader(
     if FILE in names or folders or table.deleted:
         reader.append("expressions", _option("filename", string(file_name)))
     if table.storage is not None and any(_has_rows(c.type.pg) for c in table.columns if c.name in names):
-        # Files of before an attribute came lack it, and DuckDB would take the first file's fields for those of all.
+        # Files written before an attribute was added lack it, and DuckDB would take the first file's fields for those
+        # of all.
         reader.append("expressions", _option("union_by_name", exp.true()))
     location = {FILE: label(file_name), ROW: label(ROW_NUMBER)}
     trees: list[exp.Expression] = [exp.Column(this=location.get(n) or name(n), table=label(alias)) for n in names]
@@ -101,22 +104,24 @@ def file_reader(
 
 
 def _with_types(reader: exp.Anonymous, types: Mapping[str, exp.DataType], alias: str) -> exp.Expression:
-    """Return the reader with these columns of these types, whichever file lacks one of them or a field inside it. DuckDB takes the
-    first file's columns and fields for those of all, unless it is told to look at each."""
+    """Return the reader with these columns of these types, whichever file lacks one of them or a field inside it.
+    DuckDB takes the first file's columns and fields for those of all files, unless it is told to look at each.
+    """
     if not types:
         return exp.Table(this=reader, alias=table_alias(alias))
     reader.append("expressions", _option("union_by_name", exp.true()))
     nulls = [exp.Alias(this=cast(exp.Null(), typ), alias=name(n)) for n, typ in types.items()]
     everything = exp.select("*").from_(exp.Table(this=reader))
     nothing = exp.Select(expressions=nulls, where=exp.Where(this=exp.false()))
-    # No file that is read need have the column: of the other side its type is known, which gives no row.
+    # Perhaps no file has the column; the other side of the union, which gives no row, provides its type.
     union = exp.Union(this=everything, expression=nothing, distinct=False, by_name=True)
     return exp.Subquery(this=union, alias=table_alias(alias))
 
 
 def _lacks_some(table: Table, columns: Iterable[TableColumn]) -> bool:
-    """Whether one of the table's files has rows and may lack one of these columns. May block. A file that cannot be read here is
-    taken to have all of them: DuckDB says what is wrong with it."""
+    """Return whether one of the table's files has rows and may lack one of these columns. May block. A file that cannot
+    be read here is taken to have all of them: DuckDB reports the error.
+    """
     names = {column.name for column in columns}
     try:
         firsts = (groups_to_read(file, table, None)[:1] for file in table.files)
@@ -128,7 +133,9 @@ def _lacks_some(table: Table, columns: Iterable[TableColumn]) -> bool:
 
 
 def _schema(columns: Iterable[TableColumn]) -> exp.Expression:
-    """Names and types of columns, which are null in files that lack them."""
+    """Return the names and types of columns as DuckDB's `schema` option, by which they are null in files that lack
+    them.
+    """
     fields = {c.name: {"name": string(c.name), "type": string(storage_name(c.type, "local"))} for c in columns}
     described = {n: exp.Struct(expressions=_pairs({**told, "default_value": exp.null()})) for n, told in fields.items()}
     return exp.ToMap(this=exp.Struct(expressions=_pairs(described)))
@@ -139,8 +146,9 @@ def _pairs(values: Mapping[str, exp.Expression]) -> list[exp.Expression]:
 
 
 def _as_json(column: TableColumn | None, tree: exp.Expression, table: Table, *, old: bool = False) -> exp.Expression:
-    """A column of somebody else's files, whose text need not be in the normal form of a jsonb, nor a document at all; one that says
-    where a row is has no column. old: as in `as_jsonb`."""
+    """Convert a json or jsonb column of foreign files, whose text need not be in jsonb's normal form, nor valid JSON.
+    column: None for a column that gives a row's position. old: as in `as_jsonb`.
+    """
     if column is None:
         return tree
     if column.nested is not None:
@@ -154,8 +162,9 @@ def _has_rows(pg: t.PgType) -> bool:
 
 
 def _folder_value(table: Table, file: exp.Expression, key: str) -> exp.Expression:
-    """Return a key's value in a file's folders, as text. DuckDB computes it once a file, and opens no file that a filter on
-    it excludes."""
+    """Return a key's value in a file's folders, as text. DuckDB computes it once a file, and opens no file that a
+    filter on it excludes.
+    """
     found = call("REGEXP_EXTRACT", file.copy(), string(f"(?s)^.*/{re.escape(key)}=([^/]*)/"), exp.Literal.number(1))
     value = call("NULLIF", call("URL_DECODE", found), string(NULL))
     return call("NULLIF", value, string("")) if table.lake else value
@@ -164,7 +173,9 @@ def _folder_value(table: Table, file: exp.Expression, key: str) -> exp.Expressio
 def _of_lake(
     table: Table, names: Sequence[str], reader: exp.Anonymous, alias: str, trees: Sequence[exp.Expression]
 ) -> tuple[exp.Expression, list[exp.Expression]]:
-    """Files that may differ in their columns, and in how they write instants."""
+    """Return the FROM item and the columns of a lake's files, which may differ in their columns, and in how they write
+    instants.
+    """
     inside = {c.name: c for c in table.columns if c.name in names and c.name not in table.partition_by}
     files = common(table.files, tuple(inside))
     instants = {n for n, column in inside.items() if _has_instants(column)}
@@ -179,7 +190,7 @@ def _of_lake(
 
 
 def _without_deleted(table: Table, source: exp.Expression, file_name: str, alias: str) -> exp.Expression:
-    """The rows of `source`, which is called `_READ`, that no deletion vector of the table's names."""
+    """Return the rows of `source`, which is called `_READ`, without those that the table's deletion vectors delete."""
     files = frozenset(table.files)
     rows = [
         exp.Tuple(expressions=[string(file), cast(call("FROM_BASE64", string(base64.b64encode(bits).decode())), _BITS)])
@@ -190,7 +201,7 @@ def _without_deleted(table: Table, source: exp.Expression, file_name: str, alias
         return exp.Subquery(this=exp.select("*").from_(source), alias=table_alias(alias))
     vectors = exp.Values(expressions=rows, alias=table_alias("vectors", ["file", "bits"]))
     bits, number = (exp.Column(this=label(n), table=label(of)) for n, of in (("bits", "vectors"), (ROW_NUMBER, _READ)))
-    # A row after the last bit is there, and so is one of a file without a vector.
+    # A row after the last bit is not deleted, nor is a row of a file without a vector.
     is_within = exp.LT(this=number, expression=call("BIT_LENGTH", bits))
     bit = call("GET_BIT", bits.copy(), cast(number.copy(), exp.DataType.build("INT")))
     kept = case([(is_within, exp.EQ(this=bit, expression=integer(0)))], exp.true())
@@ -215,20 +226,23 @@ def _type_in_file(column: TableColumn, *, old: bool) -> exp.DataType:
 
 
 def _instant(column: TableColumn, tree: exp.Expression) -> exp.Expression:
-    """An instant from a wall clock of UTC, as which DuckDB reads INT96."""
+    """Convert a timestamp in UTC, as which DuckDB reads INT96, to an instant; nested values stay as they are."""
     return tree if column.nested is not None else call("TIMEZONE", string("UTC"), tree)
 
 
 def in_range(splits: Splits, alias: str) -> exp.Expression:
-    """Whether a row of a ranged reader lies in its instance's range; DuckDB skips the row groups that lie outside."""
+    """Return the condition that a row of a ranged reader lies in its instance's range; DuckDB skips the row groups
+    outside of it.
+    """
     number = exp.Column(this=label(ROW_NUMBER), table=label(alias))
     first, end = (_parameter(f"r{splits.reader}_{limit}") for limit in ("first", "end"))
     return conjunction([exp.GTE(this=number, expression=first), exp.LT(this=number.copy(), expression=end)])
 
 
 def in_keys(reader: int, key: exp.Expression, storage: exp.DataType) -> exp.Expression:
-    """Whether a key lies in its instance's range, from `$r<reader>_low` to before `$r<reader>_high`; null is no limit. DuckDB skips
-    the row groups that lie outside."""
+    """Return the condition that a key lies in its instance's range, from `$r<reader>_low` to before `$r<reader>_high`;
+    null is no limit. DuckDB skips the row groups outside of it.
+    """
     low, high = (_parameter(f"r{reader}_{limit}") for limit in ("low", "high"))
     least = exp.GTE(this=key, expression=exp.Cast(this=low.copy(), to=storage))
     most = exp.LT(this=key.copy(), expression=exp.Cast(this=high.copy(), to=storage.copy()))
@@ -237,13 +251,13 @@ def in_keys(reader: int, key: exp.Expression, storage: exp.DataType) -> exp.Expr
 
 
 def literal_path(path: str) -> str:
-    """A path such that DuckDB takes it for that file, whatever characters it has."""
+    """Escape a path such that DuckDB takes it for that one file, whatever characters it has."""
     # A plan may name a hundred thousand files, and hardly any of them has such a character.
     return path.translate(_GLOB) if _WILD.search(path) else path
 
 
 def plain_path(path: str) -> str:
-    """The path that `literal_path` was given."""
+    """Return the path that `literal_path` was given."""
     return _ESCAPED.sub(r"\1", path)
 
 
@@ -264,7 +278,8 @@ def _no_partitions() -> exp.Expression:
 
 
 def _parquet(_table: Table, paths: exp.Expression) -> exp.Anonymous:
-    # DuckDB judges row groups by their least and greatest values, which leave NaN out, unless it is told that there may be some.
+    # DuckDB skips row groups by their least and greatest values, which leave NaN out, unless the option says that there
+    # may be NaN.
     return call("READ_PARQUET", paths, _no_partitions(), _option("can_have_nan", exp.true()))
 
 
@@ -282,8 +297,9 @@ def _csv(table: Table, paths: exp.Expression) -> exp.Anonymous:
 
 
 def _csv_by_name(table: Table, paths: exp.Expression, dialect: CsvDialect) -> exp.Anonymous:
-    """All columns as text: a type can be named only of a column that one of the files has, and which these are differs by
-    instance."""
+    """Return a CSV reader that gives all columns as text: a type can be named only of a column that one of the files
+    has, and these columns differ by instance.
+    """
     _columns(table, _csv_type)  # Raises Unsupported for what no CSV file has.
     characters = {"delim": dialect.delimiter, "quote": dialect.quote, "escape": dialect.escape}
     if "null" in table.options:
@@ -316,7 +332,9 @@ def _json_type(table: Table, column: TableColumn) -> str:
 
 
 def _text_type(typ: SqlType) -> str:
-    """How the reader takes a value; a timestamp without an offset is the session's, which a cast knows to ask."""
+    """Return the type as which the reader parses a value. A timestamp without an offset is in the session's time zone,
+    which a cast applies.
+    """
     return "VARCHAR" if typ.pg is t.TIMESTAMPTZ else storage_name(typ, "local")
 
 

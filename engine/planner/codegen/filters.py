@@ -1,4 +1,4 @@
-"""WHERE or HAVING of a block, whichever its stage asks for."""
+"""WHERE or HAVING of a block, depending on the block's stage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.planner.codegen.many_subqueries import divide_filter, forget_compute
 
 
 def add_filter(block: Block, test: Expr) -> Block:
-    """The rows for which `test` is true."""
+    """Return the rows of a block for which `test` is true."""
     for part in divide_filter(block, test):
         block, [condition] = make_room(block, [part])
         block = _add_condition(block, condition)
@@ -34,7 +34,7 @@ def _add_condition(block: Block, test: Expr) -> Block:
         if block.scope.engine != "local" or tree.find(exp.Lambda) is None:
             block.having.append(tree)
             return block
-        # DuckDB takes the parameter of a lambda in HAVING for a column that is not grouped by.
+        # In HAVING, DuckDB takes the parameter of a lambda for an ungrouped column.
         block = block.as_derived_table(keep_order=True)
         tree = conjunct(test, block.scope)
     block.where.append(tree)
@@ -43,5 +43,7 @@ def _add_condition(block: Block, test: Expr) -> Block:
 
 
 def _mentions(guard: Expr, part: Expr) -> bool:
-    """Whether a guard is about columns that a part refers to as well: it does not keep the part from being filtered by earlier."""
+    """Whether a guard refers to a column that a part refers to as well, so that it does not keep the part from being
+    pushed down.
+    """
     return set(references(guard)) <= set(references(part))

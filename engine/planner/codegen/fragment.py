@@ -1,4 +1,4 @@
-"""From a logical plan to a fragment that an executor can run."""
+"""Compilation of a logical plan to a fragment that an executor can run."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from engine.sql.trees.build import QueryTree
 from engine.sql.trees.parameters import read_from_row
 from wire.types import pg_types as t
 
-#: Up to this many rows a result is small whatever its columns hold.
+#: Up to this many rows a result is small, whatever its columns are.
 SMALL_ROWS: Final = 2000
 
 
 def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> CompiledFragment:
-    """One statement for `engine` that computes `plan`, its columns labelled `c<id>`.
+    """Compile `plan` to one statement for `engine`, its columns labelled `c<id>`.
 
     Raises Unsupported for what the engine cannot do, SqlError for what is wrong already (LIMIT -1).
     """
@@ -76,7 +76,9 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
 
 
 def _parameters(statement: exp.Expression, compilation: Compilation) -> Mapping[str, tuple[int, SqlType]]:
-    """The placeholders that the statement has: what was compiled and then not wanted has left none."""
+    """Return the parameters whose placeholders are in the statement; an expression that was compiled and then dropped
+    has left none.
+    """
     if not compilation.placeholders:
         return {}
     written = {node.name for node in statement.find_all(exp.Placeholder)}
@@ -97,7 +99,7 @@ def _tables(plan: Node) -> tuple[Table | SystemTable, ...]:
 
 
 def is_small(node: Node, bindings: Bindings) -> bool:
-    """Whether the result is small by construction: one group, a small LIMIT, literal rows."""
+    """Return whether the result is small by construction: one group, a small LIMIT, literal rows."""
     match node:
         case Aggregator():
             return (not node.group and node.grouping_sets is None) or is_small(node.input, bindings)

@@ -1,10 +1,12 @@
-"""GROUPING SETS, ROLLUP and CUBE on Spark: the set without columns has a row even where its input has none.
+"""GROUPING SETS, ROLLUP and CUBE on Spark: the empty grouping set returns a row even if its input has none.
 
-Spark makes of each row one for each set, and so of no rows nothing. Here the input gets one row more, of nulls, which a mark tells
-from the others: it is in no aggregate, and every set but the empty one is grouped by the mark as well, so that the groups that
-the row makes there are left out by it. In the empty set the mark is null, as all columns outside of a set are.
+Spark expands each input row into one row for each set, so an empty input gives no rows at all. This pass adds one row
+of nulls to the input, with a mark that distinguishes it from the others. No aggregate takes that row. Every set but the
+empty one also groups by the mark, so that a filter can drop the groups which the added row makes there. In the empty
+set the mark is null, as is every column that is not in a set.
 
-Source: PostgreSQL 15, 7.2.4 (a grouping set without columns is a group of all input rows, "even if no input rows were present").
+Source: PostgreSQL 15, 7.2.4 (a grouping set without columns is a group of all input rows, "even if no input rows were
+present").
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _BOOL = st.of(t.BOOL)
 
 
 def with_grand_totals(plan: Node) -> Node:
-    """The plan with such rows; itself where nothing needs them."""
+    """Return the plan with the rows of empty grouping sets over empty inputs; the plan itself if nothing needs them."""
     if not any(_needs(node) for node in walk_all(plan)):
         return plan
     fresh = count(1 + max(column.id for node in walk_all(plan) for column in node.columns))
@@ -33,7 +35,7 @@ def with_grand_totals(plan: Node) -> Node:
 
 def _needs(node: Node) -> bool:
     sets = node.grouping_sets if isinstance(node, Aggregator) else None
-    # The only set, without columns, is compiled as no GROUP BY at all.
+    # A single empty set is compiled without GROUP BY.
     return sets is not None and sets != ((),) and () in sets
 
 
@@ -41,7 +43,8 @@ def _add_totals(node: Aggregator, fresh: Iterator[int]) -> Node:
     if not _needs(node):
         return node
     assert node.grouping_sets is not None, "it needs a total"
-    # What is grouped by is null where it is outside of a set, for Spark in the aggregates that HAVING names, too: so there are two.
+    # A grouped column is null outside of its sets; in Spark also in the aggregates that HAVING names. So there are two
+    # marks.
     mark, other, key = (Column(next(fresh), "mark", _BOOL) for _ in range(3))
     grouped = any(node.grouping_sets)
     keys, place = len(node.group), len(node.group)
@@ -58,12 +61,13 @@ def _add_totals(node: Aggregator, fresh: Iterator[int]) -> Node:
     refs = _refs(node.columns)
     if node.filter is None:
         return Evaluator(node.columns, aggregator, refs)
-    # Spark finds no column for a HAVING of both; nor may one fail for groups that are not there.
+    # Spark does not resolve the columns of a combined HAVING, and the query's HAVING must not fail for groups that do
+    # not exist.
     return Evaluator(node.columns, Evaluator(node.columns, aggregator, refs, barrier=True), refs, node.filter)
 
 
 def _with_row(node: Node, marks: tuple[Column, ...], fresh: Iterator[int]) -> Node:
-    """The rows, marked as true, and one of nulls, marked as false."""
+    """Return the rows, marked as true, and one row of nulls, marked as false."""
     columns = (*node.columns, *marks)
 
     def copies() -> tuple[Column, ...]:

@@ -28,11 +28,11 @@ _ALL_ROWS: Final = 2**63 - 1
 
 
 def aggregate(node: Aggregator, block: Block) -> Block:
-    """The groups of a block's rows, without the output filter."""
+    """Group a block's rows and compute the aggregates, without the output filter."""
     if block.stage > Stage.FILTERED or block.whole is not None:
         block = block.as_derived_table(keep_order=True)
     block = block.ready_for([*node.aggregates, *(ColumnRef(c.type, c) for c in node.group)])
-    # An aggregate of what is an outer query's alone would be the outer query's.
+    # An aggregate whose columns all belong to an outer query would be the outer query's aggregate.
     if block.passes_on() or not all(_may_be_key(block.scope.column(c), node) for c in node.group):
         block = block.as_derived_table(keep_order=True)
     if any(map(_listens, node.aggregates)) and not block.order:
@@ -61,9 +61,11 @@ def _listens(call_: AggregateCall) -> bool:
 
 
 def _one_after_another(block: Block) -> Block:
-    """The rows of one relation as they lie there: DuckDB's threads would each take some, and array_agg tell which.
+    """Return the rows of one relation in the order in which they are stored. DuckDB's threads would each take some of
+    them, and array_agg would show that.
 
-    A limit that lets all of them pass is a stream, and keeps the order of what it reads."""
+    A limit that lets all of them pass is a stream, and keeps the order of what it reads.
+    """
     if block.scope.engine != "local" or block.scope.is_inside or block.source is None or block.joins:
         return block
     block.limit, block.stage = integer(_ALL_ROWS), Stage.LIMITED
@@ -71,8 +73,9 @@ def _one_after_another(block: Block) -> Block:
 
 
 def _with_plain_arguments(calls: Sequence[AggregateCall], block: Block) -> tuple[Block, Sequence[AggregateCall]]:
-    """Return a block that has arguments of DISTINCT aggregates as columns, and the calls that refer to them. DuckDB does not
-    recognise an argument of lambdas in the call's own ORDER BY, nor takes one that is a subquery."""
+    """Return a block that has arguments of DISTINCT aggregates as columns, and the calls that refer to them. DuckDB
+    does not recognise an argument of lambdas in the call's own ORDER BY, nor does it take one that is a subquery.
+    """
     hard = [_has_hard_arguments(call_) for call_ in calls]
     if block.scope.engine == "spark" or not any(hard):
         return block, calls
@@ -104,8 +107,9 @@ def _is_computed(expr: Expr) -> bool:
 
 
 def _may_be_key(tree: exp.Expression, node: Aggregator) -> bool:
-    """Whether GROUP BY may hold the expression: it takes a literal for a column's number, and grouping sets, whose
-    columns become null, want columns."""
+    """Whether GROUP BY may hold the expression. It takes a literal for a column's number. Grouping sets, whose columns
+    become null, need columns.
+    """
     if node.grouping_sets is not None:
         return isinstance(tree, exp.Column)
     return tree.find(exp.Column) is not None and tree.find(exp.Query) is None
@@ -117,7 +121,9 @@ def _key(column: Column, scope: Scope) -> exp.Expression:
 
 
 def _value(column: Column, key: exp.Expression, node: Aggregator, scope: Scope) -> exp.Expression:
-    """The group's value of a key column: where equal values may differ in store, that of any row."""
+    """Return the group's value of a key column. Where equal values may be stored differently, it is the value of any
+    row.
+    """
     if not needs_key(column.type, scope.engine):
         return copy_tree(key)
     value = call("ANY_VALUE", scope.column(column))
@@ -137,7 +143,7 @@ def _group_by(keys: list[exp.Expression], node: Aggregator) -> exp.Group | None:
 
 
 def _grouping(indexes: tuple[int, ...], keys: list[exp.Expression], node: Aggregator, scope: Scope) -> exp.Expression:
-    """GROUPING(a, b): one bit a column, the last the lowest; Spark has it for one column only."""
+    """Compile GROUPING(a, b): one bit a column, the last the lowest; Spark has it for one column only."""
     integer_type = storage_type(of(t.INT4), scope.engine)
     if node.grouping_sets is None:
         return integer(0)

@@ -1,12 +1,14 @@
-"""Correlated subqueries that PostgreSQL computes for some rows only: behind CASE WHEN, and after operands of AND, OR and COALESCE.
+"""Correlated subqueries that PostgreSQL evaluates for some rows only: behind CASE WHEN, and after operands of AND, OR
+and COALESCE.
 
-DuckDB computes a subquery as a join below the expression, for all rows, and `CASE WHEN z <> 0 THEN (SELECT 10 / z) END` divides by
-zero. Therefore such a subquery sees null in the place of each outer column where its value is not wanted: functions of null
-raise no error, and what the subquery then gives is not looked at.
+DuckDB computes a subquery as a join below the expression, for all rows, so that `CASE WHEN z <> 0 THEN (SELECT 10 / z)
+END` divides by zero. Therefore such a subquery sees null in place of each outer column on rows for which its value is
+not needed: functions of null raise no error, and the result of the subquery is ignored there.
 
-Left as they are: subqueries whose functions of outer columns raise no error, those without any (they are computed once, wanted or
-not), and conditions that have a subquery or a volatile function themselves, since conditions are written again within the subquery.
-Neighbour: `short_circuit`, the same for AND and OR without subqueries. Source: PostgreSQL 15, execExprInterp.c (EEOP_JUMP_*).
+Three kinds are left unchanged: subqueries whose functions of outer columns raise no error, uncorrelated subqueries
+(they are computed once, whether needed or not), and subqueries behind conditions that contain a subquery or a volatile
+function themselves, since the pass repeats the conditions inside the subquery. Neighbour: `short_circuit`, the same for
+AND and OR without subqueries. Source: PostgreSQL 15, execExprInterp.c (EEOP_JUMP_*).
 """
 
 from __future__ import annotations
@@ -39,12 +41,12 @@ from engine.planner.codegen.short_circuit import is_repeatable, is_safe_operator
 from wire.types import pg_types as t
 
 _BOOL: Final = st.of(t.BOOL)
-#: How many conditions are written into a subquery; of a longer list the first ones.
+#: At most this many conditions are written into a subquery: the first ones of a longer list.
 _CONDITIONS_MAX: Final = 8
 
 
 def guard_subqueries(plan: Node) -> Node:
-    """`plan` with null in the place of outer columns where a subquery's value is not wanted."""
+    """Return `plan` with null in place of outer columns where a subquery's value is not needed."""
     return rewrite_plan(plan, lambda node: map_expressions(node, lambda expr: rewrite_expr(expr, _guard_operands)))
 
 
@@ -58,7 +60,9 @@ def _guard_operands(expr: Expr) -> Expr:
 
 
 def _stops_before(conditions: Iterable[Expr]) -> list[tuple[Expr, ...]]:
-    """For each condition those before it that are written into subqueries, and at the end for what follows them all."""
+    """Return for each condition those before it that are written into subqueries, and a last entry with those for what
+    follows them all.
+    """
     before: list[tuple[Expr, ...]] = [()]
     for condition in conditions:
         stops = before[-1]
@@ -68,7 +72,7 @@ def _stops_before(conditions: Iterable[Expr]) -> list[tuple[Expr, ...]]:
 
 
 def _decisions(expr: And | Or | Coalesce) -> Iterator[Expr]:
-    """The conditions of which each makes the operands behind it unwanted."""
+    """Yield for each operand but the last the condition under which the operands after it are not needed."""
     for arg in expr.args[:-1]:
         if isinstance(expr, And):
             yield Not(arg.type, arg)
@@ -89,7 +93,9 @@ def _guard_case(expr: Case) -> Case:
 
 
 def _guard(expr: Expr, stops: Sequence[Expr], only: Expr | None = None) -> Expr:
-    """`expr`, wanted where none of `stops` is true, and `only` is if there is one."""
+    """Return `expr` with its subqueries guarded: they are needed where none of `stops` is true and, if given, `only`
+    is.
+    """
     only = only if only is not None and is_repeatable(only) else None
     if not stops and only is None:
         return expr
@@ -108,7 +114,9 @@ def _guard(expr: Expr, stops: Sequence[Expr], only: Expr | None = None) -> Expr:
 
 
 def _mask_outer_columns(plan: Node, where_wanted: Callable[[Expr], Expr]) -> Node:
-    """A subquery's plan with its outer columns as `where_wanted` has them, if it may raise an error because of them."""
+    """Return a subquery's plan with its outer columns wrapped by `where_wanted`, if it may raise an error because of
+    them.
+    """
     outer = free_columns(plan)
     if not outer or not _may_raise_over(plan, outer):
         return plan
@@ -120,8 +128,9 @@ def _mask_outer_columns(plan: Node, where_wanted: Callable[[Expr], Expr]) -> Nod
 
 
 def _may_raise_over(plan: Node, outer: frozenset[Column]) -> bool:
-    """Whether a function that may raise an error takes an outer column, or what is computed of one. Others do not depend on the
-    outer row, and DuckDB joins by plain columns faster."""
+    """Return whether a function that may raise an error takes an outer column, or an expression of one. Errors of
+    others do not depend on the outer row, and DuckDB joins by plain columns faster.
+    """
     taken = set(outer)
     for node in reversed(list(walk_all(plan))):
         if isinstance(node, Evaluator):

@@ -1,12 +1,13 @@
 """Infinite dates and timestamps on Spark, which has none.
 
-Files of stored tables hold them, as the least and the greatest number of their type (`engine.storage.types`). Spark takes those
-for days like others, which is right where values are only compared, sorted, grouped, passed on or printed, and wrong where
-something is computed of them. So what a function, an operator or a cast computes of a date is computed of finite ones only;
-an infinite one is 0A000 there.
+Files of stored tables hold infinities as the least and the greatest number of their type (`engine.storage.types`).
+Spark takes these for ordinary days. That is right where values are only compared, sorted, grouped, passed on or
+printed, and wrong where something is computed from them. So on Spark a function, an operator or a cast that computes
+with a date accepts finite dates only, and raises 0A000 for an infinite one.
 
-Asked is what may be infinite: a column, and what passes a column's value on. Constants and parameters are refused as literals
-(`literals`), and no function with such a result gives an infinity of finite arguments.
+An argument is tested if it may be infinite: a column, or an expression that passes a column's value on. Infinite
+constants and parameters are refused as literals (`literals`), and no function with such a result type returns an
+infinity for finite arguments.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ if TYPE_CHECKING:
     from engine.plan_ir.expr import AggregateCall
 
 _COMPARISONS: Final = frozenset(("=", "<>", "<", "<=", ">", ">="))
-#: Moments of two kinds are compared on the session's clock, which has no place for an infinity.
+#: A timestamp and a timestamptz are compared in the session's time zone, which has no place for an infinity.
 _CLOCKED: Final = frozenset((t.TIMESTAMP, t.TIMESTAMPTZ))
 
 
 def finite_only(call: Call | AggregateCall, template: Builder) -> Builder:
-    """A template for Spark that fails for infinite arguments, if the call may have some; else the template itself."""
+    """Return a template for Spark that fails for infinite arguments, if the call may have some; else the template
+    itself.
+    """
     suspects = () if _takes_infinities(call.function) else _suspects(call)
     if not suspects:
         return template
@@ -56,7 +59,9 @@ def _takes_infinities(function: Function) -> bool:
 
 
 def _suspects(call: Call | AggregateCall) -> tuple[tuple[int, t.PgType], ...]:
-    """The arguments that may be infinite, with their types; what is declared polymorphic is passed on, or printed."""
+    """Return the arguments that may be infinite, with their types. Arguments that are declared polymorphic are left
+    out: they are passed on or printed.
+    """
     declared = call.function.args
     pairs = ((place, declared[min(place, len(declared) - 1)], arg) for place, arg in enumerate(call.args))
     return tuple((place, typ) for place, typ, arg in pairs if typ in FINITE_ON_SPARK and _may_be_infinite(arg))

@@ -1,14 +1,15 @@
-"""Where a Spark task must look whether it has been cancelled, because Spark itself would not.
+"""Places where a Spark task must check whether it has been cancelled, because Spark itself would not check in time.
 
-A task looks when it asks its reader for a batch of rows, and what one batch costs is bounded unless each of its rows meets
-every row of another input: in a join without an equality (Spark's nested loop), and in a correlated subquery without one. There
-4,096 rows times sixty thousand can be minutes, and nothing else runs in that slot meanwhile. So the inputs of such a join
-are filtered by an expression that is true for each row and ends with InterruptedException in a thread that has been
-interrupted, as the thread of a killed task has.
+A task checks when it asks its reader for a batch of rows. The cost of a batch is bounded unless each of its rows meets
+every row of another input: in a join without an equality (Spark's nested loop), and in a correlated subquery without
+one. There 4,096 rows times sixty thousand can take minutes, during which the slot runs nothing else. So the inputs of
+such a node are filtered by an expression that is true for each row, and that raises InterruptedException in a thread
+that has been interrupted, as the thread of a killed task has.
 
-Which inputs: of inner joins next to each other (Spark reorders these) all, when their equalities do not connect them (one
-that each branch of an OR has is one: Spark takes it out); of an outer join both, when its condition has no equality between
-them; what is under a correlated subquery without an equality.
+These inputs are filtered: all inputs of adjacent inner joins (which Spark reorders) if their equalities do not connect
+them; both inputs of an outer join if its condition has no equality between them; and the inputs of a node that
+evaluates a correlated subquery without an equality. An equality that every branch of an OR has counts, since Spark
+extracts it.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ _INNER = ("inner", "cross")
 
 
 def watched_inputs(plan: Node) -> list[Node]:
-    """The nodes of `plan` whose rows must each be a chance to stop."""
+    """Return the nodes of `plan` at each of whose rows the task must check for an interrupt."""
     return list(_nodes_to_watch(plan, ()))
 
 
 def interruptible(block: Block) -> Block:
-    """The rows of `block`, each of them a chance to stop."""
+    """Return the rows of `block`, with a check for an interrupt at each row."""
     block = block.at_most(Stage.FILTERED)
     if block.source is None:
         return block
     slept = call(
         "JAVA_METHOD", string("java.lang.Thread"), string("sleep"), cast(integer(0), exp.DataType.build("BIGINT"))
     )
-    # Thread.sleep gives nothing, which Spark may show as a word or as null; it is neither than the test allows.
+    # Thread.sleep returns nothing, which Spark may show as a word or as null; the test is true for either.
     block.where.append(exp.NEQ(this=call("COALESCE", slept, string("")), expression=string("interrupted")))
     block.stage = Stage.FILTERED
     return block.as_derived_table()
@@ -76,7 +77,7 @@ def _of_join(node: Join, above: Sequence[Expr]) -> Iterator[Node]:
 
 
 def _flatten_joins(node: Node) -> tuple[list[Node], list[Expr]]:
-    """The inputs of inner joins next to each other, and their conditions."""
+    """Return the inputs of adjacent inner joins, and their conditions."""
     if not isinstance(node, Join) or node.kind not in _INNER or node.lateral:
         return [node], []
     (left, left_conditions), (right, right_conditions) = _flatten_joins(node.left), _flatten_joins(node.right)
@@ -84,7 +85,7 @@ def _flatten_joins(node: Node) -> tuple[list[Node], list[Expr]]:
 
 
 def _is_connected(inputs: Sequence[Node], conditions: Iterable[Expr]) -> bool:
-    """Whether equalities lead from every input to every other."""
+    """Whether equalities connect all inputs, directly or by way of others."""
     owner = {column.id: index for index, node in enumerate(inputs) for column in node.columns}
     group = list(range(len(inputs)))
     for left, right in _equalities(conditions):
@@ -107,7 +108,9 @@ def _equalities(conditions: Iterable[Expr]) -> Iterator[tuple[Expr, Expr]]:
 
 
 def _has_key(subquery: Subquery) -> bool:
-    """Whether Spark can look the subquery's rows up; so it can what does not depend on the row at all."""
+    """Whether Spark can look up the subquery's rows by an equality, or the subquery does not depend on the outer row at
+    all.
+    """
     if subquery.kind is SubqueryKind.IN:
         return subquery.operator is None and subquery.quantifier == "any"
     free = {column.id for column in free_columns(subquery.plan)}

@@ -1,26 +1,32 @@
-"""Equalities of a WHERE as conditions of the joins that they are about, where DuckDB would not do well with them.
+"""Equalities of a WHERE moved into the conditions of the joins that they concern, where DuckDB would not handle them
+well.
 
-**Beside subqueries.** DuckDB brings a condition of WHERE down to the join that it is about. It does not where a scalar subquery is
-correlated with both sides, as one is that the condition guards (`condition_order`), and a mark join of an IN lies between: then
-every pair of rows is formed first. `a, b WHERE a.x = b.x AND (SELECT ... a.y ...) AND a.z IN (SELECT ...)` took 4.4 s over two
-tables of 5,000 rows, and 0.004 s with ON a.x = b.x; information_schema.role_column_grants took 9 s, and 0.2 s.
+**Beside subqueries.** DuckDB pushes a condition of WHERE down to the join that it concerns. It does not if a scalar
+subquery is correlated with both sides, as a subquery is that the condition guards (`condition_order`), and the mark
+join of an IN lies between: then it first forms every pair of rows. `a, b WHERE a.x = b.x AND (SELECT ... a.y ...) AND
+a.z IN (SELECT ...)` took 4.4 s over two tables of 5,000 rows, and 0.004 s with ON a.x = b.x;
+information_schema.role_column_grants took 9 s, and 0.2 s.
 
-**Of many relations.** DuckDB makes all pairs of operands that are equal to each other, anew for each join that it brings them
-through: 120 relations with two equalities each took 30 s and 2.4 GB, outside of its limit and beyond any interrupt. So the
-equalities of a class of many operands are replaced by fewer that say the same: the first operand's with one of each relation,
-and those among the operands of a relation. And its order of joins is computed from all equalities of each set of relations that it
-considers: 200 relations that are joined with one took 18 s. So more than `_ORDERED_MAX` are divided into tables derived from one
-another, with a barrier between them (`engine.planner.codegen.barrier`): the order is DuckDB's within a table, and between tables it
-is the written one, except that a relation that an equality connects with those before it precedes one that none does.
+**Of many relations.** DuckDB forms all pairs of operands that are equal to each other, again for each join through
+which it pushes them: 120 relations with two equalities each took 30 s and 2.4 GB, outside of its memory limit and
+without a chance to interrupt it. So the equalities of a class of many operands are replaced by fewer equivalent ones:
+those of the first operand with one operand of each relation, and those among the operands of one relation.
 
-An equality of two columns raises no error, so it may be looked at before whatever precedes it. Only inner joins are given one.
+DuckDB also computes its join order from all equalities of each set of relations that it considers: 200 relations that
+are joined with one took 18 s. So more than `_ORDERED_MAX` relations are divided into tables derived from one another,
+with a barrier between them (`engine.planner.codegen.barrier`). Within a table DuckDB chooses the order. Between tables
+the order is the written one, except that a relation that an equality connects with those before it precedes one that no
+equality connects.
 
-Of an equality that is in no class, since it is computed, no pairs are made where it is written as IS NOT DISTINCT FROM and IS NOT
-NULL. Those that may raise an error stay where they are, but for those of many relations, which would join nothing above the derived
-tables.
+An equality of two columns raises no error, so it may be evaluated before whatever precedes it. Only inner joins receive
+equalities.
 
-Rejected: that for all equalities; what says that an operand is not null is then brought through all joins instead. DuckDB's
-setting that disables its order of joins; it is the whole process's.
+An equality of computed operands belongs to no class. DuckDB forms no pairs from it if it is written as IS NOT DISTINCT
+FROM and IS NOT NULL. Equalities that may raise an error stay where they are, except among so many relations that
+derived tables are needed: above these they would join nothing.
+
+Rejected: IS NOT DISTINCT FROM for all equalities; DuckDB then pushes the IS NOT NULL of each operand through all joins
+instead. DuckDB's setting that disables join ordering; it applies to the whole process.
 """
 
 from __future__ import annotations
@@ -43,13 +49,13 @@ from engine.planner.codegen.short_circuit import may_raise
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
-#: A group of so many relations is left as it is: DuckDB considers all orders of these.
+#: Groups of up to this many relations are left as they are: DuckDB considers all join orders of these.
 _FEW_RELATIONS: Final = 12
-#: A class of so many equal operands is left as it is.
+#: Classes of up to this many equal operands are left as they are.
 _FEW_OPERANDS: Final = 8
-#: So many relations are ordered by DuckDB at once. Half a second for relations that are all joined with one.
+#: Up to this many relations are ordered by DuckDB at once, which takes half a second if all are joined with one.
 _ORDERED_MAX: Final = 64
-#: The relations of a derived table, where there are more.
+#: The number of relations in each derived table, if there are more.
 _TABLE_MAX: Final = 16
 #: Casts among these from left to right raise no error, and equal values stay equal.
 _WIDER: Final = (t.INT2, t.INT4, t.INT8, t.NUMERIC)
@@ -64,7 +70,7 @@ class PlacedEqualities:
 
 
 def place_equalities(plan: Node) -> PlacedEqualities:
-    """Give the joins of a plan for DuckDB their equalities; see above."""
+    """Give the joins of a plan for DuckDB their equalities; see the module's docstring."""
     if not any(is_inner_join(node) for node in walk_all(plan)):
         return PlacedEqualities(plan, frozenset())
     placement = _Placement()
@@ -72,13 +78,15 @@ def place_equalities(plan: Node) -> PlacedEqualities:
 
 
 class _Placement:
-    """Places the equalities of a plan. derived: joins that are to be derived tables."""
+    """Places the equalities of a plan. derived: ids of the joins that are to be derived tables."""
 
     def __init__(self) -> None:
         self.derived: list[Join] = []
 
     def place(self, node: Node) -> Node:
-        """The node with the equalities of its groups, and of those below and in its expressions, in place."""
+        """Return the node with the equalities of its join groups in place, and of those below it and in its
+        expressions.
+        """
         root = node.input if isinstance(node, Evaluator) and not node.barrier else node
         if not is_inner_join(root):
             return self._place_below(node)
@@ -89,7 +97,7 @@ class _Placement:
             return self._place_below(node)
         group = _Group(tuple(map(self.place, relations)), many=many)
         group.take(conditions, every=True)
-        # What stays above derived tables would not be brought into them.
+        # DuckDB would not push conditions from above into the derived tables.
         left = group.take(above, every=len(relations) > _ORDERED_MAX)
         joined = group.join_all(self.derived)
         if isinstance(node, Evaluator):
@@ -101,7 +109,7 @@ class _Placement:
 
     def _place_below(self, node: Node) -> Node:
         if isinstance(node, Join) and is_inner_join(node):
-            # A group that is left as it is: its joins are no groups of their own.
+            # The group is left as it is, so its joins are not groups of their own.
             return self._place_inside(map_inputs(node, self._place_within))
         if isinstance(node, Evaluator) and is_inner_join(node.input) and not node.barrier:
             return self._place_inside(map_inputs(node, self._place_within))
@@ -111,7 +119,7 @@ class _Placement:
         return self._place_below(node) if is_inner_join(node) else self.place(node)
 
     def _place_inside(self, node: Node) -> Node:
-        """The node with the plans of the subqueries in its expressions done."""
+        """Return the node with equalities placed in the subqueries of its expressions."""
 
         def in_expr(expr: Expr) -> Expr:
             if not isinstance(expr, Subquery):
@@ -123,9 +131,9 @@ class _Placement:
 
 
 class _Group:
-    """Relations that are joined, with what is known of them.
+    """Relations that are joined, with the conditions on them.
 
-    rest: conditions that are not for a join.
+    rest: conditions that cannot be a join's.
     """
 
     def __init__(self, relations: Sequence[Node], *, many: bool) -> None:
@@ -137,7 +145,9 @@ class _Group:
         self._computed = {id_ for node in relations for id_ in _computed_columns(node)}
 
     def take(self, parts: Iterable[Expr], *, every: bool) -> tuple[Expr, ...]:
-        """Take conditions for the joins: of ON all that may stand there, of WHERE the equalities; return those of WHERE left."""
+        """Take conditions for the joins: of ON all that may stand there, of WHERE the equalities. Return the rest of
+        WHERE.
+        """
         left: list[Expr] = []
         for part in parts:
             if self._connects(part) or (every and not is_volatile(part) and not has_subquery(part)):
@@ -147,7 +157,7 @@ class _Group:
         return tuple(self._without_pairs(left) if self._many else left)
 
     def join_all(self, derived: list[Join]) -> Node:
-        """The relations joined. derived: is given the joins that are to be derived tables."""
+        """Join the relations. derived: receives the joins that are to be derived tables."""
         order = list(range(len(self._relations)))
         if len(order) > _ORDERED_MAX:
             order = order_by_links(len(order), (self._owners(part) for part in self._conditions if is_equality(part)))
@@ -174,7 +184,7 @@ class _Group:
         return is_equality(part) and all(map(self._is_plain, part.args)) and len(self._owners(part)) == 2
 
     def _is_plain(self, operand: Expr) -> bool:
-        """Whether it is a column that a relation has, or a cast of one that raises no error."""
+        """Whether it is a relation's column, or a cast of one that raises no error."""
         match operand:
             case ColumnRef(column=column):
                 return column.id in self._owner and column.id not in self._computed
@@ -185,7 +195,9 @@ class _Group:
         return False
 
     def _span_classes(self, order: Sequence[int]) -> list[Expr]:
-        """The conditions, with few of each large class of equal operands, from which the others follow."""
+        """Return the conditions, with each large class of equal operands reduced to a few equalities that imply the
+        others.
+        """
         place = {number: index for index, number in enumerate(order)}
         families = [(self._family(part), part) for part in self._conditions]
         kept = self._without_pairs([part for family, part in families if family is None])
@@ -204,7 +216,7 @@ class _Group:
         return kept
 
     def _without_pairs(self, parts: Sequence[Expr]) -> list[Expr]:
-        """Conditions that are none of a class, without equalities of which DuckDB would make pairs."""
+        """Rewrite equalities that belong to no class, so that DuckDB does not combine them into pairs."""
         if sum(map(self._is_computed, parts)) <= _FEW_OPERANDS:
             return list(parts)
         found: list[Expr] = []
@@ -217,14 +229,16 @@ class _Group:
         return found
 
     def _is_computed(self, part: Expr) -> bool:
-        """Whether it is an equality, of operands of one type, that says something of several relations."""
+        """Whether it is an equality of operands of one type that refers to several relations."""
         if not is_equality(part) or has_subquery(part) or is_volatile(part) or len(self._owners(part)) < 2:
             return False
         one, other = (arg.type for arg in part.args)
         return one == other and not one.pg.is_row and not one.pg.is_array
 
     def _family(self, part: Expr) -> object:
-        """The types among whose values equality is transitive, of an equality that connects relations; None of anything else."""
+        """Return the types among whose values equality is transitive, for an equality that connects relations; None for
+        any other condition.
+        """
         if not self._connects(part) or not isinstance(part, Call):
             return None
         types = {arg.type for arg in part.args}
@@ -240,7 +254,9 @@ def _widens(source: SqlType, target: SqlType) -> bool:
 
 
 def _classes(parts: Iterable[tuple[object, Expr]]) -> Iterator[list[Call]]:
-    """The equalities by the operands that are equal through them. parts: each with its family, which None has none."""
+    """Yield the equalities grouped into classes of operands that they make equal. parts: each with its family; a part
+    whose family is None is in no class.
+    """
     parents: dict[tuple[object, Expr], tuple[object, Expr]] = {}
 
     def root(key: tuple[object, Expr]) -> tuple[object, Expr]:
@@ -262,7 +278,7 @@ def _classes(parts: Iterable[tuple[object, Expr]]) -> Iterator[list[Call]]:
 
 
 def _computed_columns(node: Node) -> Iterator[int]:
-    """Columns of a relation whose computing may raise an error."""
+    """Yield the columns of a relation whose computation may raise an error."""
     while isinstance(node, Evaluator):
         for column, expr in zip(node.columns, node.emit, strict=True):
             if may_raise(expr) or has_subquery(expr) or is_volatile(expr):

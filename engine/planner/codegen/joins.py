@@ -1,8 +1,8 @@
 """JOIN: two inputs in one FROM clause.
 
-An input stays as it is where its SELECT is no more than a table and filters; otherwise it becomes a derived table. The
-null-supplying side of an outer join must give plain columns of its own: an expression computed above the join, or a column of an
-outer query that it passes on, would not become null.
+An input whose SELECT is no more than a table and filters stays as it is; any other becomes a derived table. The
+null-supplying side of an outer join must return plain columns of its own: an expression computed above the join, or a
+column of an outer query that it passes on, would not become null.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Relation = Callable[[Node, Scope], Block]
 
 
 def join(node: Join, scope: Scope, relation: Relation) -> Block:
-    """Both inputs joined. `relation` compiles an input."""
+    """Join both inputs. `relation` compiles an input."""
     left = relation(node.left, scope)
     if node.lateral:
         left = note_lateral(left)
@@ -53,7 +53,9 @@ def join(node: Join, scope: Scope, relation: Relation) -> Block:
 
 
 def _lateral(node: Join, left: Block, relation: Relation) -> Block:
-    """A lateral join. Its condition goes inside the right side, which sees the left's columns: DuckDB wants ON TRUE."""
+    """Compile a lateral join. Its condition goes inside the right side, which sees the left's columns: DuckDB wants ON
+    TRUE.
+    """
     right = relation(node.right, Scope(left.compilation, {}, left.scope))
     if node.condition is not None and node.condition != Const(node.condition.type, True):
         right = add_filter(right.at_most(Stage.FILTERED), node.condition)
@@ -68,7 +70,7 @@ def _lateral(node: Join, left: Block, relation: Relation) -> Block:
 
 
 def _condition(node: Join, test: Expr, left: Block) -> tuple[Block, list[exp.Expression]]:
-    """ON's conditions; an inner join's subqueries go to WHERE, where every engine takes them."""
+    """Compile ON's conditions; an inner join's subqueries go to WHERE, where every engine takes them."""
     with_subquery = has_subquery(test)
     if with_subquery and node.kind == "inner":
         left.where.append(conjunct(test, left.scope))
@@ -94,7 +96,7 @@ def _clause(node: Join, item: exp.Expression, tests: list[exp.Expression]) -> ex
 
 
 def _left_side(block: Block, node: Join) -> Block:
-    """The left input as the beginning of a FROM clause."""
+    """Return the left input as the beginning of a FROM clause."""
     block = block.at_most(Stage.FILTERED)
     block.order = []
     nullable = node.kind in ("right", "full")
@@ -107,7 +109,7 @@ def _left_side(block: Block, node: Join) -> Block:
 
 
 def _right_side(block: Block, node: Join) -> Block:
-    """The right input as one item of a FROM clause, with filters only where they may go to WHERE or ON."""
+    """Return the right input as one item of a FROM clause, with filters only if they may go to WHERE or ON."""
     block = block.at_most(Stage.FILTERED)
     block.order = []
     inner = node.kind in ("inner", "cross")
@@ -119,7 +121,7 @@ def _right_side(block: Block, node: Join) -> Block:
 
 
 def _lateral_side(block: Block) -> Block:
-    """The right input of a lateral join: a table function or a derived table, under LATERAL."""
+    """Return the right input of a lateral join: a table function or a derived table, under LATERAL."""
     if not (_is_bare(block) and block.whole is None and not block.joins and _may_be_lateral(block)):
         block = block.as_derived_table()
     source = block.source
@@ -138,10 +140,10 @@ def _may_be_lateral(block: Block) -> bool:
 
 
 def _is_bare(block: Block) -> bool:
-    """A FROM clause and columns of it, nothing else."""
+    """Whether the block is a FROM clause with columns of it, and nothing else."""
     return block.stage is Stage.SOURCE and _gives_its_own(block)
 
 
 def _gives_its_own(block: Block) -> bool:
-    """Whether its columns are plain ones of its FROM clause."""
+    """Whether the block's columns are plain columns of its own FROM clause."""
     return all(is_plain(tree) for tree in block.scope.columns.values()) and not block.passes_on()

@@ -26,7 +26,7 @@ _SPARK_LIMIT_MAX: Final = 2**31 - 1
 
 
 def limit(node: Limit, block: Block) -> Block:
-    """LIMIT over its input; without a count and an offset, only the order that it requires."""
+    """Apply LIMIT to its input; without a count and an offset, only the order that it requires."""
     count, offset = (_row_count(e, c, block.scope) for e, c in ((node.count, "LIMIT"), (node.offset, "OFFSET")))
     if node.with_ties and count is not None:
         return _with_ties(node, block, count, offset)
@@ -43,7 +43,7 @@ def limit(node: Limit, block: Block) -> Block:
 
 
 def _row_count(count: Expr | None, clause: str, scope: Scope) -> exp.Expression | None:
-    """LIMIT's or OFFSET's number as a tree; None for no bound. Raises 2201W or 2201X for a negative constant."""
+    """Compile LIMIT's or OFFSET's number; None for no bound. Raises 2201W or 2201X for a negative constant."""
     if count is None:
         return None
     if _is_computed(count):
@@ -77,8 +77,9 @@ def _computed_row_count(count: Expr, clause: str, scope: Scope) -> exp.Expressio
 
 
 def _by_number(node: Limit, block: Block, count: exp.Expression | None, offset: exp.Expression | None) -> Block:
-    """The rows whose number is among the first `count` after `offset`: no engine has a LIMIT that is computed in a correlated
-    subquery, and Spark has none at all. A bound that is null is none."""
+    """Return the rows whose number is among the first `count` after `offset`: no engine has a LIMIT that is computed in
+    a correlated subquery, and Spark has no computed LIMIT at all. A null bound is no bound.
+    """
     block = _with_plain_keys(in_order(node, block).at_most(Stage.FILTERED), [key.column for key in node.requirement])
     order = [item.copy() for item in block.order] or [ordered_term(integer(1), descending=False, nulls_first=False)]
     number = exp.Window(this=call("ROW_NUMBER"), order=exp.Order(expressions=order))
@@ -95,7 +96,9 @@ def _by_number(node: Limit, block: Block, count: exp.Expression | None, offset: 
 
 
 def _with_ties(node: Limit, block: Block, count: exp.Expression, offset: exp.Expression | None) -> Block:
-    """The rows whose rank is among the first `count` after `offset`: those that tie with the last have its rank."""
+    """Return the rows whose rank is among the first `count` after `offset`: rows that tie with the last one have its
+    rank.
+    """
     block = _with_plain_keys(in_order(node, block).at_most(Stage.FILTERED), [key.column for key in node.requirement])
     order = exp.Order(expressions=order_by(block, node.requirement))
     extra = {
@@ -112,7 +115,7 @@ def _with_ties(node: Limit, block: Block, count: exp.Expression, offset: exp.Exp
 
 
 def distinct_on(node: DistinctOn, block: Block) -> Block:
-    """The first row of each group, by its number within the group."""
+    """Return the first row of each group, by its number within the group."""
     block = _with_plain_keys(block.at_most(Stage.FILTERED), (*node.keys, *(key.column for key in node.order)))
     keys = [equality_key(block.scope.column(key), key.type, block.scope.engine) for key in node.keys]
     order = order_by(block, node.order) or [ordered_term(integer(1), descending=False, nulls_first=False)]
@@ -124,6 +127,6 @@ def distinct_on(node: DistinctOn, block: Block) -> Block:
 
 
 def _with_plain_keys(block: Block, keys: Iterable[Column]) -> Block:
-    """A block in which windows may be by these columns (`window_keys`)."""
+    """Return a block in which windows may be partitioned or ordered by these columns (`window_keys`)."""
     refused = (key.id in block.volatile or may_raise(block.scope.column(key)) for key in keys)
     return block.as_derived_table(keep_order=True) if block.scope.engine == "local" and any(refused) else block

@@ -1,13 +1,15 @@
-"""Long ANDs and ORs of conditions for DuckDB: groups of them as CASEs, which its optimizer takes as they are.
+"""Long ANDs and ORs of conditions for DuckDB, written as groups of CASE expressions, which its optimizer does not
+analyse.
 
-DuckDB's optimizer compares each condition of a WHERE with all others: comparisons of one column with constants as it pushes them
-down, and the branches of an OR of ANDs as it looks for what they have in common. 2,000 of them take it 3 to 7 seconds, in which it
-looks for no interrupt, and as CASE WHEN ... THEN TRUE ELSE FALSE END a tenth of a second. CASE gives false where a condition is
-null, so it stands where that is the same: where `engine.planner.codegen.expressions.condition` does. It computes the conditions in
-their order, as WHERE does, and only as far as they decide.
+DuckDB's optimizer compares each condition of a WHERE with all others: comparisons of one column with constants as it
+pushes them down, and the branches of an OR of ANDs as it looks for common conditions. 2,000 conditions take it 3 to 7
+seconds, during which it checks for no interrupt; as CASE WHEN ... THEN TRUE ELSE FALSE END they take a tenth of a
+second. CASE gives false where a condition is null, so it is used only where false and null are equivalent, as in
+`engine.planner.codegen.expressions.condition`. CASE evaluates the conditions in their order, as WHERE does, and only as
+far as needed to decide.
 
-What else DuckDB makes of conditions is left to it: the first ones as they are, by which readers of files leave row groups out, all
-that say something about two columns, which may be a join's, and subqueries, which it makes joins of.
+These conditions stay visible to DuckDB: the first ones, by which readers of files skip row groups; all that concern two
+columns, which may be join conditions; and subqueries, which DuckDB turns into joins.
 """
 
 from __future__ import annotations
@@ -22,12 +24,13 @@ from engine.plan_ir.expr import And, ColumnRef, Expr, Subquery
 from engine.plan_ir.predicates import has_subquery
 from engine.sql.trees.build import case, conjunction, disjunction
 
-#: Conditions of a group, and those that are left as they are: with so many DuckDB plans for some 20 ms.
+#: The size of a group, and the number of conditions that are left as they are: DuckDB plans for some 20 ms with so
+#: many.
 _GROUP: Final = 64
 
 
 def all_of(exprs: Sequence[Expr], trees: Sequence[exp.Expression]) -> exp.Expression:
-    """An AND of conditions, given as expressions and as trees."""
+    """Build an AND of conditions, given as expressions and as trees."""
     if len(exprs) <= _GROUP:
         return conjunction(list(trees))
     joined: list[exp.Expression] = []
@@ -40,7 +43,7 @@ def all_of(exprs: Sequence[Expr], trees: Sequence[exp.Expression]) -> exp.Expres
 
 
 def any_of(exprs: Sequence[Expr], trees: Sequence[exp.Expression]) -> exp.Expression:
-    """An OR of conditions, given as expressions and as trees."""
+    """Build an OR of conditions, given as expressions and as trees."""
     is_long = len(exprs) > _GROUP and any(isinstance(expr, And) for expr in exprs)
     if not is_long or any(map(has_subquery, exprs)):
         return disjunction(list(trees))
@@ -53,7 +56,7 @@ def _split(trees: Sequence[exp.Expression]) -> Iterator[list[exp.Expression]]:
 
 
 def _hide(test: exp.Expression) -> exp.Expression:
-    """A condition that DuckDB's optimizer does not look into."""
+    """Wrap a condition so that DuckDB's optimizer does not look into it."""
     return case([(test, exp.true())], exp.false())
 
 

@@ -1,24 +1,26 @@
-"""Many subqueries of one SELECT for DuckDB: a few of them at a time, each time over rows that are materialized.
+"""Many subqueries of one SELECT for DuckDB: computed a few at a time, each time over materialized rows.
 
-DuckDB makes a dependent join of a correlated subquery and of each LATERAL item, above those before it, and takes them apart again
-before its optimizer begins. What that takes grows with the fourth power of their number: 25 of them take 0.2 s, 50 take 5 s and 100
-several minutes, in which nothing interrupts it. No setting of the optimizer changes that. It does not look through a
-materialized common table expression, so a SELECT of many computes some, has its rows in such an expression, and goes on over
-those: 100 take it 0.4 s. Subqueries that are not correlated take a fraction of that, and weigh less.
+DuckDB turns a correlated subquery, and each LATERAL item, into a dependent join above those before it, and removes
+these joins again before its optimizer begins. The time for that grows with the fourth power of their number: 25 take
+0.2 s, 50 take 5 s and 100 several minutes, during which nothing interrupts DuckDB. No setting of the optimizer changes
+that. DuckDB does not look through a materialized common table expression. So a SELECT with many subqueries computes
+some of them, holds its rows in such an expression, and continues over those rows: 100 take 0.4 s. Uncorrelated
+subqueries take a fraction of the time, and weigh less.
 
-Conditions that an AND joins filter the rows a few at a time. Of all other expressions the subqueries become columns of the
-materialized rows: what they see keeps PostgreSQL's order of evaluation (`engine.planner.codegen.guarded_subqueries`). What DuckDB
-takes grows with the columns that each part passes on to the next: 100 EXISTS joined by OR took it 7 s as a hundred columns.
-So what AND and OR make of a few of them is one column, from which the next few go on; with nulls, too, it does not matter how
-operands are grouped. One that may raise an error stays where it is, as those before it may decide. Subqueries that are left (of a
-list of columns, of the branches of a CASE) are the fields of one record for each part. 100 take half a second to a second.
+Conditions that an AND joins filter the rows a few at a time. The subqueries of all other expressions become columns of
+the materialized rows: what they see keeps PostgreSQL's order of evaluation
+(`engine.planner.codegen.guarded_subqueries`). DuckDB's time grows with the columns that each part passes on to the
+next: 100 EXISTS joined by OR took 7 s as a hundred columns. So the result of AND or OR over a few of them is one
+column, and the next few continue from it; AND and OR are associative with nulls, too. An operand that may raise an
+error stays where it is, since the operands before it may decide. The remaining subqueries (of a list of columns, of the
+branches of a CASE) are the fields of one record for each part; 100 of them take half a second to a second.
 
-In a subquery of its own, or in a recursion, where such an expression would have to refer to what is around
-it, derived tables stand in its place, which helps by a factor of ten. What is left then, and what would be too many in
-all, is refused before it is sent (`require_plannable`).
+Within a subquery, or in a recursion, a common table expression would have to refer to its surroundings. There derived
+tables take its place, which helps by a factor of ten. Whatever is still too much, and a statement with too many
+subqueries in all, is refused before it is sent to DuckDB (`require_plannable`).
 
-Rejected: materializing after each subquery; the expressions become what takes long. LIMIT or OFFSET, through which DuckDB looks.
-Records within records: twice as slow for what is asked of them many times.
+Rejected: materializing after each subquery; then the expressions dominate the time. LIMIT or OFFSET; DuckDB looks
+through them. Records within records; accessing fields many times is twice as slow.
 """
 
 from __future__ import annotations
@@ -42,11 +44,13 @@ from wire.errors import StatementTooComplex
 from wire.types import pg_types as t
 
 _UNCORRELATED: Final = 1
-#: Up to so many subqueries of a statement are taken for correlated ones, which spares short statements the search.
+#: Up to this many subqueries of a statement count as correlated, which spares short statements the search for outer
+#: columns.
 _FEW: Final = 8
-#: What a SELECT may weigh: twelve correlated subqueries, which take DuckDB 50 ms.
+#: The weight that a SELECT may have: twelve correlated subqueries, which take DuckDB 50 ms.
 _SELECT_MAX: Final = 12 * CORRELATED
-#: What may be left that could not be divided, and all of a statement. Either takes DuckDB two to three seconds.
+#: Limits of the weight that could not be divided, and of a statement's total weight. Either takes DuckDB two to three
+#: seconds.
 _UNDIVIDED_MAX: Final = 40 * CORRELATED
 _STATEMENT_MAX: Final = 240 * CORRELATED
 #: Ids of columns that no node of the plan has.
@@ -54,7 +58,7 @@ _FIRST_ID: Final = 1_000_000_000
 
 
 def note_subquery(expr: Subquery, compilation: Compilation) -> None:
-    """Count a subquery that is being written. Raises StatementTooComplex as soon as they are too many in all."""
+    """Count a subquery that is being written. Raises StatementTooComplex as soon as the statement has too many."""
     compilation.subqueries += 1
     found = _weigh_subquery(expr, compilation)
     compilation.weight += found
@@ -64,7 +68,9 @@ def note_subquery(expr: Subquery, compilation: Compilation) -> None:
 
 
 def note_lateral(block: Block) -> Block:
-    """Count a LATERAL item that the block is about to have: the block, or one over its rows."""
+    """Count a LATERAL item that is about to be added to the block. Returns the block, or one over its materialized
+    rows.
+    """
     compilation = block.compilation
     compilation.subqueries += 1
     compilation.weight += CORRELATED
@@ -76,7 +82,7 @@ def note_lateral(block: Block) -> Block:
 
 
 def require_plannable(compilation: Compilation) -> None:
-    """Raises StatementTooComplex where DuckDB would take long to plan the statement, which could not be canceled."""
+    """Raise StatementTooComplex if DuckDB would take long to plan the statement, which could not be cancelled."""
     if not compilation.bounds_subqueries:
         return
     if compilation.undivided > _UNDIVIDED_MAX or compilation.weight > _STATEMENT_MAX:
@@ -94,7 +100,8 @@ def _too_many(compilation: Compilation) -> StatementTooComplex:
 def divide_filter(block: Block, test: Expr) -> list[Expr]:
     """Return conditions by which to filter the block one after the other: `test`, or the operands of its AND.
 
-    Those without subqueries come first, as in PostgreSQL, which filters a table before it joins what EXISTS asks for.
+    Conditions without subqueries come first, as in PostgreSQL, which filters a table before it joins the rows of
+    EXISTS.
     """
     if not block.compilation.bounds_subqueries or not _is_heavy(block, [test]):
         return [test]
@@ -150,7 +157,8 @@ def _fold_all(block: Block, exprs: Sequence[Expr]) -> tuple[Block, list[Expr]]:
 
 
 def _fold(block: Block, expr: Expr, marks: set[int]) -> tuple[Block, Expr]:
-    """Compute the operands of AND and OR a few at a time, as far as they raise no errors, and what they come to as one column.
+    """Compute the operands of AND and OR a few at a time, as far as they raise no errors, each time with their combined
+    value as one column.
 
     marks: ids of such columns, each of which one expression refers to.
     """
@@ -176,7 +184,7 @@ def _fold_junction(block: Block, expr: And | Or, marks: set[int]) -> tuple[Block
         block, arg = _fold(block, given, marks)
         own = _weigh(_subqueries([arg]), block.compilation)
         if own > _SELECT_MAX or may_raise(arg):
-            # Whatever is before it may decide without it: it stays where it is.
+            # The operands before it may decide without it, so it stays where it is.
             args += (*run, arg)
             run, weight = [], 0
             continue
@@ -191,7 +199,7 @@ def _fold_junction(block: Block, expr: And | Or, marks: set[int]) -> tuple[Block
 
 
 def _compute_mark(block: Block, expr: Expr, marks: set[int]) -> tuple[Block, Expr]:
-    """The block's rows, materialized, with the value of a condition in the place of the marks that it refers to."""
+    """Materialize the block's rows, with the value of a condition in place of the marks that it refers to."""
     weight = _weigh(_subqueries([expr]), block.compilation)
     block = block.at_most(Stage.FILTERED)
     if block.subqueries + weight > _SELECT_MAX:
@@ -214,7 +222,7 @@ def _new_column(typ: SqlType, compilation: Compilation) -> Column:
 
 
 def _compute(block: Block, group: Sequence[Subquery], columns: dict[int, Expr]) -> Block:
-    """The block's rows, materialized, with the values of these subqueries as one column."""
+    """Materialize the block's rows, with the values of these subqueries as one column."""
     block = block.ready_for(group)
     block.subqueries += _weigh(group, block.compilation)
     values = SqlType(t.RECORD, fields=tuple((f"f{number}", expr.type) for number, expr in enumerate(group, 1)))
@@ -226,11 +234,14 @@ def _compute(block: Block, group: Sequence[Subquery], columns: dict[int, Expr]) 
 
 
 def _materialize(block: Block) -> Block:
-    """The block's rows as a materialized common table expression; as a derived table where it could not be named at the top."""
+    """Return the block's rows as a materialized common table expression, or as a derived table where that could not
+    move to the top.
+    """
     compilation, weight = block.compilation, block.subqueries
     block = block.as_derived_table(keep_order=True)
     if block.scope.is_inside or compilation.in_place or compilation.recursing:
-        # DuckDB takes apart what a derived table has by itself, but is not done with it then: it counts on in `undivided`.
+        # DuckDB decorrelates a derived table by itself, but that is not all it does with it: its weight still counts in
+        # `undivided`.
         block.subqueries = 0
         return block
     source = block.source
@@ -255,7 +266,9 @@ def _subqueries(exprs: Iterable[Expr]) -> Iterator[Subquery]:
 
 
 def _outermost(exprs: Sequence[Expr]) -> list[Subquery]:
-    """The subqueries that are in no other, nor in what another is compared with."""
+    """Return the subqueries that are neither inside another one nor inside an operand that another one is compared
+    with.
+    """
     found: list[Subquery] = []
 
     def note(part: Expr) -> Expr:
@@ -278,7 +291,7 @@ def _weigh_subquery(expr: Subquery, compilation: Compilation) -> int:
     if known is None:
         few = compilation.subqueries <= _FEW and len(compilation.weights) <= _FEW
         weight = CORRELATED if few or free_columns(expr.plan) else _UNCORRELATED
-        # The subquery is kept with its weight, so that no other can have its identity.
+        # The subquery is kept with its weight, so that no other can get its `id()`.
         known = compilation.weights[id(expr)] = (expr, weight)
     return known[1]
 

@@ -1,10 +1,11 @@
-"""Structs, maps and lists of files as jsonb, in DuckDB's SQL: the text that PostgreSQL's to_jsonb makes of such a value.
+"""Structs, maps and lists of files as jsonb, in DuckDB's SQL: the text that PostgreSQL's to_jsonb makes of such a
+value.
 
-A jsonb is kept in its normal form: keys by their length in bytes, then by their bytes, numbers as numerics. The order of a struct's
-fields is known when the statement is made; a map's entries are sorted for each row. Floats whose text has an exponent are few, and
-go to the function that reads any document.
+A jsonb is kept in its normal form: keys sorted by their length in bytes, then by their bytes, and numbers as numerics.
+The order of a struct's fields is known when the statement is compiled; a map's entries are sorted for each row. Floats
+whose text has an exponent are rare, and go to the function that parses any document.
 
-For Spark these are values that its tasks read through DuckDB (`engine.planner.codegen.scans`): there is one text for both engines.
+On Spark, tasks read these values through DuckDB (`engine.planner.codegen.scans`), so both engines use the same SQL.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from engine.sql.trees.storage_types import storage_name
 from wire.types import pg_types as t
 
 _FLOATS: Final = (t.FLOAT4, t.FLOAT8)
-#: How jsonb is written.
+#: The separators of jsonb's text.
 _COMMA: Final = ", "
 _COLON: Final = ": "
 
 
 def type_in_files(typ: FileType, *, old_instants: bool = False) -> exp.DataType:
-    """DuckDB's type for what files hold. old_instants: they hold instants as Parquet's old ones, which DuckDB reads as UTC."""
+    """Return DuckDB's type for the values in files. old_instants: files hold instants in Parquet's old form, which
+    DuckDB reads as UTC.
+    """
     return exp.DataType.build(_name(typ, old_instants), dialect="duckdb")
 
 
@@ -52,8 +55,9 @@ def _quote(name: str) -> str:
 
 
 def as_jsonb(column: exp.Expression, typ: FileType, *, old_instants: bool = False) -> exp.Expression:
-    """A column of files as jsonb's text; null is null."""
-    # The file need not have the fields that others have, nor in their order: DuckDB casts structs by the names of fields.
+    """Convert a column of files to jsonb's text; null stays null."""
+    # A file may lack fields that others have, or have them in another order: DuckDB casts structs by the names of
+    # fields.
     whole = exp.Cast(this=column, to=type_in_files(typ, old_instants=old_instants))
     return _Writer(old_instants).convert(whole, typ, 0)
 
@@ -63,7 +67,9 @@ class _Writer:
         self._old = old_instants
 
     def convert(self, tree: exp.Expression, typ: FileType, depth: int) -> exp.Expression:
-        """depth: how many lambdas it is in, each of which needs a parameter of its own."""
+        """Convert a value to jsonb's text. depth: the number of enclosing lambdas, each of which needs a parameter name
+        of its own.
+        """
         match typ.kind:
             case "value":
                 return self._value(tree, typ.type)
@@ -120,7 +126,7 @@ class _Writer:
             "local", f"array_to_string(list_transform($1, lambda {entry}: $2), $3)", entries, shown, literal(_COMMA)
         )
         whole = concat("local", [literal("{"), joined, literal("}")])
-        # Files may have a key twice, which a map may not.
+        # Files may have a key twice, which jsonb does not allow.
         twice = raises("local", "22030", "duplicate JSON object key value")
         checked = "CASE WHEN len(list_distinct(map_keys($1))) < len(map_keys($1)) THEN $2 ELSE $3 END"
         return _unless_null(tree, sql("local", checked, tree, twice, whole))
@@ -136,7 +142,7 @@ class _Writer:
 
 
 def _without_zero(text: exp.Expression) -> exp.Expression:
-    """A text, which is an error where it has a zero byte: files may, PostgreSQL's documents may not."""
+    """Raise an error for a text with a zero byte: files may have such texts, PostgreSQL's documents may not."""
     wrong = raises("local", "22P05", "unsupported Unicode escape sequence")
     return sql("local", "CASE WHEN contains($1, chr(0)) THEN $2 ELSE $1 END", text, wrong)
 

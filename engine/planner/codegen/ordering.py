@@ -12,14 +12,14 @@ from engine.sql.trees.build import ordered_term
 
 
 def sorted_block(block: Block, keys: Ordering) -> Block:
-    """The block ordered by `keys`; as it is for none, or where it is so already."""
+    """Order the block by `keys`; return it as it is for none, or if it has that order already."""
     if not keys:
         return block
     block = block.flat()
     order = order_by(block, keys)
     if order == block.order:
         return block
-    # Spark takes a window function in ORDER BY, but nothing that is computed of one.
+    # Spark takes a window function in ORDER BY, but no expression over one.
     windowed = block.scope.engine == "spark" and any(
         item.this.find(exp.Window) not in (None, item.this) for item in order
     )
@@ -31,8 +31,10 @@ def sorted_block(block: Block, keys: Ordering) -> Block:
 
 
 def in_order(node: Root | Limit, block: Block) -> Block:
-    """The input of `node`, in the order that it requires. A block that is so already keeps its order, which may tell apart rows
-    that are alike in the required one, as those of one set are (`engine.planner.codegen.sources.project_set`)."""
+    """Return the input of `node`, in the order that it requires. A block that is in that order already keeps its own,
+    which may distinguish rows that are peers in the required one, as the rows of one set are
+    (`engine.planner.codegen.sources.project_set`).
+    """
     if is_read_in_order(node.input, node.requirement):
         return block
     if block.order and satisfies(ordering_of(node.input), node.requirement):
@@ -41,7 +43,7 @@ def in_order(node: Root | Limit, block: Block) -> Block:
 
 
 def order_by(block: Block, keys: Ordering) -> list[exp.Ordered]:
-    """ORDER BY's items; a constant sorts nothing, and as a literal it would be taken for a column's number."""
+    """Return the items of ORDER BY. A constant sorts nothing, and as a literal it would be taken for a column's number."""
     return [
         ordered_term(tree, key.descending, key.nulls_first)
         for key in keys

@@ -1,14 +1,14 @@
 """Point reads: queries for the rows of one table whose columns equal given values.
 
-`SELECT c_name FROM customer WHERE c_custkey = $1` needs no join, no aggregate and no expression: its rows are found where the
-column equals the value, and copied. DuckDB plans such a statement anew at each execution, which takes it longer than the search. A
-fragment of this form therefore carries its description beside its statement, and the local executor may answer it from columns
-that it holds in memory (`engine.executors.local.point_reads`). Whatever is not of this form, or has types whose values are
-converted between a file and a client, has the statement alone.
+`SELECT c_name FROM customer WHERE c_custkey = $1` needs no join, no aggregate and no expression: its rows are found
+where the column equals the value, and copied. DuckDB plans such a statement again at each execution, which takes longer
+than the search. A fragment of this form therefore carries its description beside its statement, and the local executor
+may answer it from columns that it holds in memory (`engine.executors.local.point_reads`). A fragment of any other form,
+or with types whose values are converted between a file and a client, has only the statement.
 
-The form: FINAL over at most one LIMIT with a constant, over at most one EVALUATOR that emits columns, over a TABLE READER of a
-Parquet table whose filter is a conjunction of `column = value`. Two whole numbers are compared, or two texts, as PostgreSQL's
-`int48eq` and `texteq` do: texts by their bytes, since all collations here are deterministic.
+The form: FINAL over at most one LIMIT with a constant, over at most one EVALUATOR that emits columns, over a TABLE
+READER of a Parquet table whose filter is a conjunction of `column = value`. Two whole numbers are compared, or two
+texts, as PostgreSQL's `int48eq` and `texteq` do: texts by their bytes, since all collations here are deterministic.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from wire.types import pg_types as t
 #: Types whose values in a Parquet file are those of their carriers.
 _PLAIN: Final = frozenset((t.BOOL, t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8, t.TEXT, t.VARCHAR, t.DATE, t.NUMERIC))
 _TEXTS: Final = frozenset((t.TEXT, t.VARCHAR))
-#: Files of a table that are looked through for each execution.
+#: The largest number of files of a table that are searched at each execution.
 _FILES_MOST: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """`column = value`. parameter: the name of the fragment's parameter whose value is meant; None: `value` is given."""
+    """`column = value`. parameter: the name of the fragment's parameter that has the value; None: `value` has it."""
 
     column: str
     value: int | str | None
@@ -49,8 +49,9 @@ class Equality:
 
 @dataclass(frozen=True, slots=True)
 class PointRead:
-    """Rows of `table` for which all `equalities` hold: the values of `columns`, by their names in its files, in the order of its
-    files and rows. limit: how many rows at most; None: all."""
+    """A search for the rows of `table` for which all `equalities` hold. It returns the values of `columns`, by their
+    names in the table's files, in the order of its files and rows. limit: the largest number of rows; None: all rows.
+    """
 
     table: Table
     equalities: tuple[Equality, ...]
@@ -59,7 +60,7 @@ class PointRead:
 
 
 def describe_point_read(plan: Node, compilation: Compilation) -> PointRead | None:
-    """Return the point read that a compiled plan is; None for a plan of another form."""
+    """Return the point read that is equivalent to a compiled plan; None for a plan of another form."""
     if compilation.engine != "local" or not isinstance(plan, Root):
         return None
     limited = plan.input
@@ -81,7 +82,7 @@ def describe_point_read(plan: Node, compilation: Compilation) -> PointRead | Non
 
 
 def _constant_limit(node: Limit) -> int | None:
-    """The number of rows of a LIMIT that is constant and nothing else; None for another one."""
+    """Return the number of rows of a LIMIT that has only a constant count; None for any other."""
     count = node.count
     if not isinstance(count, Const) or not isinstance(count.value, int) or count.value < 0:
         return None
@@ -89,7 +90,7 @@ def _constant_limit(node: Limit) -> int | None:
 
 
 def _is_plain(table: Table, reader: TableReader) -> bool:
-    """Whether a table's rows are those of its Parquet files, as they are."""
+    """Whether a table's rows are those of its Parquet files, unchanged."""
     return (
         table.format == "parquet"
         and 0 < len(table.files) <= _FILES_MOST
@@ -108,7 +109,7 @@ def _is_plain_column(table: Table, name: str) -> bool:
 def _emitted_names(
     emit: Sequence[Expr] | None, names: Mapping[int, str], reader: TableReader
 ) -> tuple[str, ...] | None:
-    """The names of the columns that are emitted; None where one is computed, or there is none."""
+    """Return the names of the emitted columns; None if one is computed, or there is none."""
     if emit is None:
         return reader.names or None
     if not emit or not all(isinstance(expr, ColumnRef) and expr.column.id in names for expr in emit):

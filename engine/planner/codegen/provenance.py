@@ -1,4 +1,4 @@
-"""The refusal of a statement that the compiler cannot have made, by the checks of each engine's statements.
+"""The error for a statement that the compiler cannot have generated, raised by the checks of each engine's statements.
 
 See `engine.runtime.peer_statements`.
 """

@@ -1,7 +1,7 @@
 """Plans as queries: each node of the logical plan folded into a `Block`, from the leaves up.
 
-This module has the dispatch and the nodes that filter, compute and order. Where rows come from is `sources`, `joins`
-combines, `grouping` aggregates, `sets` has set operations and common table expressions.
+This module has the dispatch, and the nodes that filter, compute and order. `sources` has the nodes that rows come from,
+`joins` those that combine, `grouping` aggregation, and `sets` set operations and common table expressions.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from engine.sql.trees.build import QueryTree
 
 
 def query(node: Node, outer: Scope) -> QueryTree:
-    """`node` as a complete query inside `outer`, its columns labelled."""
+    """Compile `node` to a complete query inside `outer`, its columns labelled."""
     return relation(node, Scope(outer.compilation, {}, outer)).close(node.columns)
 
 
 def relation(node: Node, scope: Scope) -> Block:
-    """`node` as a block. `scope`: what encloses it is `scope.outer`; the block has a scope of its own."""
+    """Compile `node` to a block. `scope`: its `outer` is the enclosing scope; the block has a scope of its own."""
     check_for_interrupts()
     block = _relation(node, Scope(scope.compilation, {}, scope.outer))
     return interruptible(block) if id(node) in scope.compilation.watched else block
@@ -120,7 +120,7 @@ def _evaluator(node: Evaluator, scope: Scope) -> Block:
 
 
 def _volatile(node: Evaluator, block: Block) -> set[int]:
-    """The columns that are volatile by themselves or by what they refer to."""
+    """Return the columns that are volatile by themselves or by the columns that they refer to."""
     inherited = {
         column.id
         for column, expr in zip(node.columns, node.emit, strict=True)

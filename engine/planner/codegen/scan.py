@@ -11,10 +11,13 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """statement: DuckDB's; its parameters are as those of an instance's reader (`engine.planner.codegen.files.Splits`).
-    columns: the labels of what it gives, and Spark's types for them. reader: what is read, whose filter and `parameters`
-    (canonical values by number) tell which files need not be. name: of the relation; another statement or other files have
-    another."""
+    """A relation that Spark's tasks read through DuckDB.
+
+    statement: DuckDB's; its parameters are as those of an instance's reader (`engine.planner.codegen.files.Splits`).
+    columns: the labels of its output, and Spark's types for them. reader: the table reader, whose filter and
+    `parameters` (canonical values by number) tell which files need not be read. name: the relation's; another statement
+    or other files have another name.
+    """
 
     statement: str
     columns: tuple[tuple[str, str], ...]

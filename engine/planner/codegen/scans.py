@@ -1,13 +1,15 @@
-"""Files that Spark has no reader for, as a relation of Spark's whose tasks read them through DuckDB: a scan.
+"""Files that Spark has no reader for, as a scan: a Spark relation whose tasks read the files through DuckDB.
 
-Spark's S3 connector is in no registry of Python's packages, Spark reads some names of folders otherwise than all others do, it
-has no jsonb, without Delta's own package it knows no deletion vectors, and of CSV files it takes one header for those of all. So
-the reader is compiled for the local engine, columns and filter included, and Spark's tasks run that statement over their share of
-the files (`engine.executors.spark.scan_task`). What a file means is then said once for both engines, and what neither the columns
-nor the filter ask for is not fetched. Spark applies the filter again.
+Spark's own readers fall short in five ways. Spark's S3 connector is in no registry of Python packages. Spark interprets
+some folder names differently from all other engines. It has no jsonb. Without Delta's own package it knows no deletion
+vectors. It applies the header of one CSV file to all files of a table. So the reader is compiled for the local engine,
+columns and filter included, and each Spark task runs that statement over its share of the files
+(`engine.executors.spark.scan_task`). Both engines then interpret a file in the same way, and a task does not fetch what
+neither the columns nor the filter need. Spark applies the filter again.
 
-Rejected: PySpark's Python data sources. They are told which filters there are but not which columns, and each statement starts two
-more Python processes on the driver to plan it; Arrow's own readers, which are a third opinion on csv, JSON and folders.
+Rejected: PySpark's Python data sources, which receive the filters but not the columns, and for which each statement
+starts two more Python processes on the driver during planning; Arrow's own readers, which would be a third
+interpretation of csv, JSON and folders.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from engine.sql.trees.storage_types import STORED_ALIKE, storage_name
 from engine.sql.trees.unsupported import Unsupported
 from wire.types import pg_types as t
 
-#: The types whose values Spark does not read as PostgreSQL does, nor makes of what files have instead.
+#: The types whose values Spark neither reads as PostgreSQL does, nor converts from the types that files have instead.
 DOCUMENTS: Final = (t.JSON, t.JSONB)
 #: The reader's number in a scan's statement: its files are `$r1`.
 READER: Final = 1
@@ -38,7 +40,7 @@ _COMPARISONS: Final = frozenset(("=", "<>", "<", "<=", ">", ">="))
 
 
 def is_scanned(node: TableReader) -> bool:
-    """Whether Spark has no reader of its own for what is read of a table's files."""
+    """Return whether Spark has no reader of its own for some of the columns or files that are read."""
     table = node.table
     assert isinstance(table, Table), "a table of the catalog"
     if table.storage is not None or table.lake == "spark":
@@ -50,7 +52,9 @@ def is_scanned(node: TableReader) -> bool:
 
 
 def scan(node: TableReader, scope: Scope) -> Scan:
-    """Raises Unsupported for columns that cannot cross, and for what the local engine cannot read."""
+    """Return the scan for a reader. Raises Unsupported for columns that cannot cross, and for what the local engine
+    cannot read.
+    """
     table = node.table
     assert isinstance(table, Table), "a table of the catalog"
     for column in node.columns:

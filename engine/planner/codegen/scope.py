@@ -1,7 +1,8 @@
-"""The state that the parts of one compilation share: the engine, the bindings, fresh names; and the SQL of columns.
+"""The state that the parts of one compilation share (the engine, the bindings, fresh names), and the SQL of columns.
 
-A `Scope` says how each column of a SELECT's FROM clause is written there. Scopes nest as the SELECTs do: a column that is
-not found here is an outer query's, and since every alias is unique in the statement it can be named from inside as it is.
+A `Scope` says how each column of a SELECT's FROM clause is written there. Scopes nest as the SELECTs do. A column that
+is not found in a scope belongs to an outer query; since every alias is unique in the statement, the inner query can
+name it by the same text.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from engine.planner.codegen.scan import Scan
     from engine.planner.codegen.task_function import TaskFunction
 
-#: What a correlated subquery weighs, or a LATERAL item (`engine.planner.codegen.many_subqueries`).
+#: The weight of a correlated subquery, or of a LATERAL item (`engine.planner.codegen.many_subqueries`).
 CORRELATED: Final = 4
 
 
@@ -35,8 +36,8 @@ CORRELATED: Final = 4
 class Bindings:
     """The values that a statement is executed with, in canonical form (`engine.plan_ir.expr`).
 
-    parameters: by number, from 1; `NO_VALUES`: they remain parameters (`engine.sql.trees.parameters`). context: by the name of a
-    `ContextRef`. time_zone: the session's.
+    parameters: by number, from 1; `NO_VALUES`: they remain parameters (`engine.sql.trees.parameters`). context: by the
+    name of a `ContextRef`. time_zone: the session's.
     """
 
     parameters: Mapping[int, Any] = field(default_factory=dict)
@@ -46,22 +47,24 @@ class Bindings:
 
 @dataclass(slots=True)
 class Compilation:
-    """One statement on its way to one engine.
+    """The compilation of one statement for one engine.
 
     query: compiles a plan into a complete query, its columns labelled (`engine.planner.codegen.relations`).
     render: compiles an expression (`engine.planner.codegen.expressions`).
-    ctes: the columns of each common table expression in sight, by its id.
+    ctes: the columns of each common table expression in scope, by its id.
     hoisted, recursive: the statement's own WITH; in_place: ids of those defined elsewhere; recursing: of those whose
         recursive term is being compiled.
-    watched: ids (Python's) of the nodes that `engine.planner.codegen.interruptible` is about.
+    watched: ids (Python's) of the nodes whose rows check for an interrupt (`engine.planner.codegen.interruptible`).
     derived: ids of the joins that are to be derived tables (`engine.planner.codegen.join_equalities`).
-    scans: what Spark's tasks read through DuckDB, by the names that the statement has for it (`engine.planner.codegen.scans`).
-    functions: what Spark's tasks compute with DuckDB, by name (`engine.planner.codegen.task_functions`).
+    scans: the relations that Spark's tasks read through DuckDB, by their names in the statement
+        (`engine.planner.codegen.scans`).
+    functions: the functions that Spark's tasks compute with DuckDB, by name (`engine.planner.codegen.task_functions`).
     placeholders: the names of the parameters that remain parameters, by number and type.
-    subqueries, weight, undivided, weights: how many subqueries are written, what they weigh, what those that DuckDB takes apart
-        together weigh, and what each weighs, by its identity (`engine.planner.codegen.many_subqueries`).
-    computed: how many columns are computed of them.
-    of_catalog: whether it reads the system catalog alone.
+    subqueries, weight, undivided, weights: the number of subqueries written, their total weight, the weight of those
+        that DuckDB decorrelates together, and the weight of each by its identity
+        (`engine.planner.codegen.many_subqueries`).
+    computed: how many columns `many_subqueries` has computed from subqueries.
+    of_catalog: whether the statement reads the system catalog alone.
     """
 
     engine: EngineName
@@ -88,16 +91,19 @@ class Compilation:
 
     @property
     def bounds_subqueries(self) -> bool:
-        """Whether many subqueries are divided, and too many refused. The views of information_schema have dozens over a few hundred
-        rows: these may have them."""
+        """Whether many subqueries are divided, and too many refused. It is false for the system catalog: the views of
+        information_schema have dozens over a few hundred rows.
+        """
         return self.engine == "local" and not self.of_catalog
 
     def alias(self) -> str:
-        """A fresh name for a table."""
+        """Return a fresh name for a table."""
         return f"t{next(self._aliases)}"
 
     def parameter(self, index: int, typ: SqlType) -> exp.Expression:
-        """A parameter: its value as a literal, or a placeholder. Raises ValueNeeded where only its value can be written."""
+        """Compile a parameter to its value as a literal, or to a placeholder. Raises ValueNeeded where only its value
+        can be written.
+        """
         if self.bindings.parameters is not NO_VALUES or self.engine != "local":
             return literal(self.bindings.parameters[index], typ, self.engine)
         name = self.placeholders.setdefault((index, typ), f"p{index}_{len(self.placeholders)}")
@@ -109,7 +115,7 @@ class Compilation:
 
 @dataclass(slots=True)
 class Scope:
-    """How columns are written at one place of a statement."""
+    """The SQL of columns at one place of a statement."""
 
     compilation: Compilation
     columns: dict[int, exp.Expression] = field(default_factory=dict)
@@ -121,11 +127,11 @@ class Scope:
 
     @property
     def is_inside(self) -> bool:
-        """Whether an outer query has columns that may be told here."""
+        """Whether an outer query has columns that may be referenced here."""
         return self.outer is not None and (bool(self.outer.columns) or self.outer.is_inside)
 
     def column(self, column: Column) -> exp.Expression:
-        """The column as it is written here: the caller's own copy."""
+        """Return the column as it is written here, as a copy that the caller may change."""
         scope: Scope | None = self
         while scope is not None:
             tree = scope.columns.get(column.id)

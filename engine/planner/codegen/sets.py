@@ -1,7 +1,8 @@
 """Set operations and common table expressions.
 
-A common table expression that refers to nothing around it goes to the statement's own WITH, wherever it was written: names
-are unique, and both engines like it best there. One that does refer to an outer query or to a recursion stays in place.
+A common table expression that refers to nothing around it moves to the statement's own WITH, wherever it was written:
+names are unique, and both engines handle it best there. One that refers to an outer query or to a recursion stays in
+place.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _CLASSES: dict[str, type[exp.Union] | type[exp.Intersect] | type[exp.Except]] = 
 
 
 def set_operation(node: SetOperation, scope: Scope, relation: Relation) -> Block:
-    """UNION, INTERSECT or EXCEPT, a chain of one kind without parentheses."""
+    """Compile UNION, INTERSECT or EXCEPT; a chain of one kind has no parentheses."""
     distinct = not node.all
     if (distinct or node.kind != "union") and _need_keys(node.columns, scope):
         if node.kind == "union":
@@ -48,7 +49,7 @@ def _need_keys(columns: Sequence[Column], scope: Scope) -> bool:
 
 
 def _operand(node: Node, columns: Sequence[Column], scope: Scope, relation: Relation) -> QueryTree:
-    """One side, labelled as the operation's columns are and with their digits."""
+    """Compile one side, labelled as the operation's columns are and with their digits."""
     block = relation(node, scope)
     labels = [c.label for c in columns]
     pairs = list(zip(node.columns, columns, strict=True))
@@ -62,8 +63,9 @@ def _operand(node: Node, columns: Sequence[Column], scope: Scope, relation: Rela
 
 
 def _relabel(query: QueryTree, labels: Sequence[str]) -> bool:
-    """Gives the columns of an operation other labels, in its first SELECT, where they come from; False if that is not
-    in plain sight."""
+    """Give the columns of an operation other labels, in its first SELECT, where they come from. Returns False if that
+    SELECT cannot be found.
+    """
     first: exp.Expression = query
     while isinstance(first, exp.SetOperation):
         first = first.this
@@ -75,7 +77,7 @@ def _relabel(query: QueryTree, labels: Sequence[str]) -> bool:
 
 
 def _parenthesize(query: QueryTree) -> exp.Expression:
-    """An operand in parentheses where it has clauses, or an operation, of its own."""
+    """Put an operand in parentheses if it has clauses, or an operation, of its own."""
     clauses = ("order", "limit", "offset", "with_")
     if isinstance(query, exp.SetOperation) or any(query.args.get(clause) for clause in clauses):
         return exp.Subquery(this=query)
@@ -83,7 +85,7 @@ def _parenthesize(query: QueryTree) -> exp.Expression:
 
 
 def _whole(query: QueryTree, columns: Sequence[Column], scope: Scope) -> Block:
-    """A block that is a complete query; its columns are in reach once it is a derived table."""
+    """Return a block that is a complete query; its columns can be referenced once it is a derived table."""
     scope.columns = {c.id: exp.column(c.label) for c in columns}
     return Block(scope, whole=query)
 
@@ -100,7 +102,7 @@ def cte_reader(node: CteReader, scope: Scope) -> Block:
 
 
 def with_(node: With, scope: Scope, relation: Relation) -> Block:
-    """The body, with its common table expressions hoisted, or before it."""
+    """Compile the body, with its common table expressions hoisted, or before it."""
     compilation = scope.compilation
     kept: list[exp.CTE] = []
     for cte in node.ctes:
@@ -142,7 +144,8 @@ def _recursion(cte: Cte, base: QueryTree, step: Node, scope: Scope, relation: Re
     if scope.engine == "spark" and not cte.union_all:
         raise scope.compilation.unsupported_error("WITH RECURSIVE with UNION that is not ALL")
     if not cte.union_all and _need_keys(cte.plan.columns, scope):
-        # The engine drops rows that are the same, and would go on with rows that are equal to earlier ones.
+        # The engine drops identical rows only, and would continue with rows that are equal to earlier ones but stored
+        # differently.
         raise scope.compilation.unsupported_error("WITH RECURSIVE with UNION over values whose equals differ in store")
     scope.compilation.recursing.add(cte.id)
     recursive = _operand(step, cte.plan.columns, scope, relation)

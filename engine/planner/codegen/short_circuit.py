@@ -1,10 +1,10 @@
-"""AND, OR and COALESCE as values: PostgreSQL computes operands from the left until one decides, so what follows may not raise an
-error.
+"""Short-circuit evaluation of AND, OR and COALESCE as values.
 
-DuckDB does the same where it selects rows (WHERE, ON, CASE WHEN). Elsewhere (select lists, FILTER, below NOT) it computes all
-operands for all rows, and `b <> 0 AND 3 / b = 1` divides by zero. There a CASE computes an operand that may raise an error, only
-for rows that the operands before it leave open. Those are written twice, so subqueries and volatile functions among them are left
-out: they keep no error from what follows.
+PostgreSQL evaluates operands from left to right until one decides, so an operand after that one may not raise an error.
+DuckDB does the same where it selects rows (WHERE, ON, CASE WHEN). Elsewhere (select lists, FILTER, below NOT) it
+computes all operands for all rows, and `b <> 0 AND 3 / b = 1` divides by zero. There a CASE computes an operand that
+may raise an error only for rows that the operands before it leave undecided. The CASE repeats those earlier operands,
+so subqueries and volatile functions among them are left out: they protect no later operand from raising an error.
 
 Source: PostgreSQL 15, execExprInterp.c (EEOP_BOOL_AND_STEP, EEOP_BOOL_OR_STEP).
 """
@@ -23,12 +23,13 @@ from engine.sql.trees.build import call, case, conjunction, disjunction, is_null
 
 #: Operators that raise no errors whatever their operands are.
 _SAFE: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*", "^@", "@>", "<@", "&&"})
-#: How deep CASEs are nested: long lists of operands are generated, and what may raise an error comes first in few of them.
+#: The depth to which CASEs are nested. Longer lists of operands are generated, and rarely begin with operands that may
+#: raise errors.
 _DEPTH_MAX: Final = 8
 
 
 def junction(exprs: Sequence[Expr], trees: Sequence[exp.Expression], *, every: bool, depth: int = 0) -> exp.Expression:
-    """The value of AND (`every`) or OR over operands, given as expressions and as trees."""
+    """Compile the value of AND (`every`) or OR over operands, given as expressions and as trees."""
     join = conjunction if every else disjunction
     place = next((number for number in range(1, len(exprs)) if may_raise(exprs[number])), 0)
     if not place or depth == _DEPTH_MAX:
@@ -43,7 +44,9 @@ def junction(exprs: Sequence[Expr], trees: Sequence[exp.Expression], *, every: b
 
 
 def alternatives(exprs: Sequence[Expr], trees: Sequence[exp.Expression]) -> exp.Expression:
-    """COALESCE. DuckDB computes what two expressions have in common before both, out of COALESCE too but not out of CASE."""
+    """Compile COALESCE. DuckDB extracts common subexpressions and computes them first, out of COALESCE too but not out
+    of CASE.
+    """
     place = next((number for number in range(1, len(exprs)) if may_raise(exprs[number])), 0)
     if not place or not all(map(is_repeatable, exprs[:place])):
         return call("COALESCE", *trees)
@@ -53,7 +56,7 @@ def alternatives(exprs: Sequence[Expr], trees: Sequence[exp.Expression]) -> exp.
 
 
 def may_raise(expr: Expr) -> bool:
-    """Whether computing an expression may raise an error, as far as its functions tell."""
+    """Whether computing an expression may raise an error, judging by its functions."""
     calls = (part for part in expr.walk() if isinstance(part, Call))
     return not all(is_safe_operator(call.function) for call in calls)
 

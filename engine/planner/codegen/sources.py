@@ -1,4 +1,6 @@
-"""Where rows come from: tables, edges of a physical plan, VALUES, functions in FROM, set-returning functions in a select list."""
+"""Sources of rows: tables, edges of a physical plan, VALUES, functions in FROM, set-returning functions in a select
+list.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,14 @@ from engine.sql.trees.storage_types import VIEW_FILE, VIEW_ROW, relation_name, s
 from engine.sql.trees.unsupported import Unsupported
 from wire.types import pg_types as t
 
-#: Of what stored tables' files hold of one (`engine.storage.types`).
+#: An interval from the struct that stored tables' files hold for it (`engine.storage.types`).
 _INTERVAL: Final = "(to_months(({0}).months) + to_days(({0}).days) + to_microseconds(({0}).micros))"
 _INT8: Final = range(-(2**63), 2**63)
 _PLACES: Final = {FILE: VIEW_FILE, ROW: VIEW_ROW}
 
 
 def table_reader(node: TableReader, scope: Scope) -> Block:
-    """A table: its files read in place by the local engine, a registered relation in Spark."""
+    """Compile a table: its files are read in place by the local engine; in Spark it is a registered relation."""
     alias = scope.compilation.alias()
     if isinstance(node.table, SystemTable):
         return _system_table(node, node.table, scope)
@@ -86,12 +88,12 @@ def _build_scan(node: TableReader, scope: Scope, alias: str) -> Block:
 
 
 def _spark_column(text: str, alias: str) -> exp.Expression:
-    """A column of a registered relation, or one of those that say where a row is."""
+    """Return a column of a registered relation, or one that gives the position of a row."""
     return exp.Column(this=name(_PLACES.get(text, text)), table=label(alias))
 
 
 def _from_file(tree: exp.Expression, typ: SqlType, table: Table) -> exp.Expression:
-    """A file's column in the storage type."""
+    """Convert a file's column to its storage type."""
     if table.storage is not None and typ.pg is t.INTERVAL:
         return sql("local", _INTERVAL.format("$1"), tree)
     if table.storage is not None and typ.pg is t.array_of(t.INTERVAL):
@@ -100,7 +102,9 @@ def _from_file(tree: exp.Expression, typ: SqlType, table: Table) -> exp.Expressi
 
 
 def receive(node: Receive, scope: Scope) -> Block:
-    """The rows of an edge, which the member has by name; from the carriers that crossed it to what the engine stores."""
+    """Compile an edge, whose rows the member has registered by name; cast from the carriers that crossed it to the
+    engine's storage types.
+    """
     if scope.engine == "spark":
         raise Unsupported("spark", "a fragment with inputs")
     alias = scope.compilation.alias()
@@ -109,7 +113,7 @@ def receive(node: Receive, scope: Scope) -> Block:
 
 
 def _system_table(node: TableReader, table: SystemTable, scope: Scope) -> Block:
-    """A relation of the system catalog, whose rows the member has in memory: the local executor registers it."""
+    """Compile a relation of the system catalog, whose rows the member has in memory: the local executor registers it."""
     if scope.engine == "spark":
         raise Unsupported("spark", f"the system catalog ({table.name})")
     alias = scope.compilation.alias()
@@ -120,7 +124,7 @@ def _system_table(node: TableReader, table: SystemTable, scope: Scope) -> Block:
 
 
 def _pad_bpchar(tree: exp.Expression, typ: SqlType) -> exp.Expression:
-    """character(n) is stored padded, whatever the file holds."""
+    """Pad a character(n), which is stored padded, whatever the file holds."""
     if typ.pg is not t.BPCHAR or typ.typmod == -1:
         return tree
     width = call("GREATEST", integer(typ.typmod - 4), call("LENGTH", tree))
@@ -134,7 +138,7 @@ def _no_rows(node: TableReader, scope: Scope) -> Block:
 
 
 def values(node: Values, scope: Scope) -> Block:
-    """Literal rows: one row is a SELECT without FROM; rows that refer to something are SELECTs too."""
+    """Compile literal rows. One row is a SELECT without FROM; rows that refer to columns are SELECTs too."""
     if len(node.rows) == 1:
         row = node.rows[0]
         scope.columns = {c.id: render_as(e, c.type, scope) for c, e in zip(node.columns, row, strict=True)}
@@ -170,7 +174,7 @@ def _union_of_rows(rows: list[list[exp.Expression]], labels: list[str], alias: s
 
 
 def function_scan(node: FunctionScan, scope: Scope) -> Block:
-    """Functions in FROM, their rows zipped."""
+    """Compile functions in FROM, their rows zipped."""
     if len(node.calls) == 1 and not node.ordinality:
         only = node.calls[0]
         if not only.function.returns_set and not _inside(only):
@@ -187,12 +191,12 @@ def function_scan(node: FunctionScan, scope: Scope) -> Block:
 
 
 def _inside(call_: Call) -> tuple[str, ...]:
-    """The fields of the rows that a function gives, of which each is a column; none of plain values."""
+    """Return the fields of the rows that a function returns, each of which is a column; none for plain values."""
     return tuple(call_.type.pg.field(index) for index in range(len(call_.type.fields)))
 
 
 def _rows_of(call_: Call, scope: Scope) -> exp.Expression:
-    """The array of a function's rows: a set-returning template yields it, a scalar is its only element."""
+    """Return the array of a function's rows: a set-returning template yields it, a scalar is its only element."""
     if not call_.function.returns_set:
         return exp.Array(expressions=[render(call_, scope)])
     if scope.engine == "spark" and is_for_tasks(call_):
@@ -201,7 +205,7 @@ def _rows_of(call_: Call, scope: Scope) -> exp.Expression:
 
 
 def _series(call_: Call, scope: Scope) -> tuple[int, int, int] | None:
-    """(start, stop, step) of a generate_series over constant integers, which need not become an array."""
+    """Return (start, stop, step) of a generate_series over constant integers, which need not become an array."""
     if call_.function.name != "generate_series" or call_.type.pg not in (t.INT4, t.INT8):
         return None
     bounds = []
@@ -218,7 +222,7 @@ def _series(call_: Call, scope: Scope) -> tuple[int, int, int] | None:
 
 
 def _series_scan(node: FunctionScan, series: tuple[int, int, int], scope: Scope) -> Block:
-    """The engine's own table function; its end is exclusive."""
+    """Compile a series by the engine's own table function, whose end is exclusive."""
     start, stop, step = series
     bounds = (start, stop + (1 if step > 0 else -1), step)
     bigint = exp.DataType.build("BIGINT")
@@ -231,7 +235,7 @@ def _series_scan(node: FunctionScan, series: tuple[int, int, int], scope: Scope)
 
 
 def _local_scan(node: FunctionScan, arrays: list[exp.Expression], inside: list[tuple[str, ...]], scope: Scope) -> Block:
-    """SELECT UNNEST(a), UNNEST(b) ...: DuckDB zips what is unnested in one select list."""
+    """Compile SELECT UNNEST(a), UNNEST(b) ...: DuckDB zips arrays that are unnested in one select list."""
     alias = scope.compilation.alias()
     parts = [f"f{i}" for i in range(len(arrays))]
     emitted = [with_alias(call("UNNEST", array), part) for array, part in zip(arrays, parts, strict=True)]
@@ -244,7 +248,7 @@ def _local_scan(node: FunctionScan, arrays: list[exp.Expression], inside: list[t
 
 
 def _fields(parts: Sequence[str], inside: Sequence[tuple[str, ...]], alias: str) -> list[exp.Expression]:
-    """The columns of unnested parts; a record's fields one by one."""
+    """Return the columns of unnested parts; a record's fields one by one."""
     trees: list[exp.Expression] = []
     for part, fields in zip(parts, inside, strict=True):
         whole = column(part, alias)
@@ -256,7 +260,7 @@ def _fields(parts: Sequence[str], inside: Sequence[tuple[str, ...]], alias: str)
 
 
 def _numbers(arrays: Sequence[exp.Expression], engine: str) -> exp.Expression:
-    """[1 ... n] as bigints, n being the length of the longest array."""
+    """Return the array [1 ... n] of bigints, n being the length of the longest array."""
     size = "LEN" if engine == "local" else "SIZE"
     lengths = [call("COALESCE", call(size, copy_tree(array)), integer(0)) for array in arrays]
     longest = lengths[0] if len(lengths) == 1 else call("GREATEST", *lengths)
@@ -271,7 +275,7 @@ def _numbers(arrays: Sequence[exp.Expression], engine: str) -> exp.Expression:
 
 
 def _spark_scan(node: FunctionScan, arrays: list[exp.Expression], inside: list[tuple[str, ...]], scope: Scope) -> Block:
-    """EXPLODE for one column; else INLINE over the arrays zipped."""
+    """Compile EXPLODE for one column; else INLINE over the arrays zipped."""
     alias = scope.compilation.alias()
     parts = [f"f{i}" for i in range(len(arrays))]
     if len(arrays) == 1 and not node.ordinality:
@@ -290,14 +294,14 @@ def _spark_scan(node: FunctionScan, arrays: list[exp.Expression], inside: list[t
 
 
 def _never_null(array: exp.Expression, element: SqlType, scope: Scope) -> exp.Expression:
-    """An empty array for a null one: ARRAYS_ZIP gives null if any array is null."""
+    """Replace a null array by an empty one: ARRAYS_ZIP gives null if any array is null."""
     element_storage = storage_type(element, scope.engine)
     storage = exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[element_storage], nested=True)
     return call("COALESCE", array, cast(exp.Array(expressions=[]), storage))
 
 
 def project_set(node: ProjectSet, block: Block) -> Block:
-    """Set-returning functions in a select list: rows as many as the longest gives, none where all are empty."""
+    """Compile set-returning functions in a select list: as many rows as the longest set gives, none if all are empty."""
     engine = block.scope.engine
     block = block.at_most(Stage.FILTERED)
     if engine == "spark":
@@ -311,16 +315,19 @@ def project_set(node: ProjectSet, block: Block) -> Block:
     columns = zip(node.columns, node.emit, strict=True)
     block.scope.columns = {c.id: unnested[c.id] if c.id in sets else render(e, block.scope) for c, e in columns}
     if engine == "local":
-        # A SELECT of its own: whoever reads it may leave the calls' columns out, but not the rows that they make.
+        # This is a SELECT of its own: its reader may drop the calls' columns, but must keep the rows that they make.
         block = block.as_derived_table(move_order=True)
     return _in_turn(block) if block.order else block
 
 
 def _in_turn(block: Block) -> Block:
-    """The rows of sets over rows that are in order: all of one row's set before the next one's, each set in its own order.
+    """Order the rows of sets over ordered rows: all rows of one input row's set come before the next one's, each set in
+    its own order.
 
-    No key of that order tells the rows of a set apart, and neither engine's sort is stable. So their place in the stream is its
-    last key: it rises within a set, which one thread writes. DuckDB counts on one thread, Spark in each partition by itself."""
+    No key of that order distinguishes the rows of a set, and neither engine's sort is stable. So their place in the
+    stream is the last key: it rises within a set, which one thread writes. DuckDB counts on one thread, Spark in each
+    partition by itself.
+    """
     number: exp.Expression = exp.Window(this=call("ROW_NUMBER"))
     if block.scope.engine == "spark":
         number = call("MONOTONICALLY_INCREASING_ID")

@@ -1,8 +1,8 @@
-"""Subqueries in expressions: scalar, EXISTS, IN, ANY, ALL, ARRAY. A correlated one stays nested SQL.
+"""Subqueries in expressions: scalar, EXISTS, IN, ANY, ALL, ARRAY. A correlated subquery stays nested SQL.
 
 `x op ANY (query)` is true if a row makes `x op row` true, else null if a row makes it null, else false; ALL is the same
-with false in true's place. Written with EXISTS twice, it needs no equality and no order of the engine's own; where null
-counts as false, as in WHERE, the second is not needed.
+with true and false exchanged. Written as two EXISTS, it needs no equality and no ordering support of the engine; where
+null counts as false, as in WHERE, the second EXISTS is not needed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from wire.types import pg_types as t
 
 
 def render(expr: Subquery, scope: Scope) -> exp.Expression:
-    """The subquery's value."""
+    """Compile the subquery's value."""
     note_subquery(expr, scope.compilation)
     match expr.kind:
         case SubqueryKind.SCALAR:
@@ -55,7 +55,7 @@ def render(expr: Subquery, scope: Scope) -> exp.Expression:
 
 
 def condition(expr: Subquery, scope: Scope) -> exp.Expression:
-    """Something true exactly when the subquery's value is true."""
+    """Compile a tree that is true exactly when the subquery's value is true."""
     if is_membership(expr):
         note_subquery(expr, scope.compilation)
         return membership(expr, scope)
@@ -75,8 +75,9 @@ def _in_parentheses(query: QueryTree) -> exp.Expression:
 
 
 def membership(expr: Subquery, scope: Scope) -> exp.Expression:
-    """(tests) IN (query). DuckDB's is null where SQL's is; Spark's is false then, except in NOT IN as a conjunct of
-    WHERE, which it plans with regard to nulls."""
+    """Compile (tests) IN (query). DuckDB's result is null where SQL's is; Spark's is false then, except in NOT IN as a
+    conjunct of WHERE, which Spark plans with regard to nulls.
+    """
     engine = scope.engine
     tests = [equality_key(scope.compilation.render(test, scope), test.type, engine) for test in expr.tests]
     query = scope.compilation.query(expr.plan, scope)
@@ -96,7 +97,7 @@ def _at(label: str) -> exp.Expression:
 
 
 def _select_from(query: QueryTree, scope: Scope, emit: list[exp.Expression]) -> exp.Select:
-    """SELECT emit FROM (query); columns in `emit` are written with `_at`."""
+    """Return SELECT emit FROM (query); columns in `emit` are written with `_at`."""
     alias = scope.compilation.alias()
     for tree in emit:
         for reference in tree.find_all(exp.Column):
@@ -107,7 +108,9 @@ def _select_from(query: QueryTree, scope: Scope, emit: list[exp.Expression]) -> 
 
 
 def _quantified_comparison(expr: Subquery, scope: Scope) -> exp.Expression:
-    """ANY: found, else unknown, else not; ALL: refuted, else unknown, else not refuted."""
+    """Compile a quantified comparison. ANY: found, else unknown, else not; ALL: refuted, else unknown, else not
+    refuted.
+    """
     wanted = expr.quantifier == "any"
     return case(
         [
@@ -122,7 +125,7 @@ def _quantified_comparison(expr: Subquery, scope: Scope) -> exp.Expression:
 
 
 def _some_row(expr: Subquery, scope: Scope, outcome: bool | str | None) -> exp.Expression:
-    """EXISTS a row whose comparison is true (`outcome` None), false (False) or null ("null")."""
+    """Return EXISTS a row whose comparison is true (`outcome` None), false (False) or null ("null")."""
     compilation = scope.compilation
     query = compilation.query(expr.plan, scope)
     alias = compilation.alias()
@@ -138,7 +141,7 @@ def _some_row(expr: Subquery, scope: Scope, outcome: bool | str | None) -> exp.E
 
 
 def _comparison(expr: Subquery, inner: Scope) -> exp.Expression:
-    """`test op column` inside the subquery; equality where no operator is said."""
+    """Compile `test op column` inside the subquery; equality if no operator is given."""
     boolean = of(t.BOOL)
     parts = []
     for test, target in zip(expr.tests, expr.plan.columns, strict=True):
@@ -153,7 +156,7 @@ def _comparison(expr: Subquery, inner: Scope) -> exp.Expression:
 
 
 def _array(expr: Subquery, scope: Scope) -> exp.Expression:
-    """ARRAY(query): the rows in the query's order; no rows give an empty array."""
+    """Compile ARRAY(query): the rows in the query's order; no rows give an empty array."""
     storage = storage_type(expr.type, scope.engine)
     if scope.engine == "local":
         listed: exp.Expression = call("ARRAY", scope.compilation.query(expr.plan, scope))

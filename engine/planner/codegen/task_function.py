@@ -7,8 +7,11 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TaskFunction:
-    """statement: DuckDB's, over the columns a0, a1 ... of `arguments`; it gives one column. returns: Spark's type of a value. name:
-    what Spark's statement calls it; another statement or type has another."""
+    """A function of Spark's whose batches DuckDB computes.
+
+    statement: DuckDB's, over the columns a0, a1 ... of `arguments`; it gives one column. returns: Spark's type of a
+    value. name: the function's name in Spark's statement; another statement or type has another.
+    """
 
     name: str
     statement: str

@@ -1,19 +1,19 @@
 """Calls that Spark has no template for, computed by DuckDB in Spark's tasks, a batch at a time.
 
-A call becomes a call of a temporary function of Spark's, whose code (`engine.executors.spark.function_task`) runs the local
-engine's template over each Arrow batch of arguments. So such a function has one meaning on both engines. Calls inside a call that
-Spark lacks as well are part of the same statement of DuckDB's; constants and parameters are written into it, as templates may
-depend on them. What Spark can compute is an argument.
+Such a call becomes a call of a temporary Spark function, whose code (`engine.executors.spark.function_task`) runs the
+local engine's template over each Arrow batch of arguments. So the function has one meaning on both engines. If calls
+among its arguments lack a Spark template as well, they are part of the same DuckDB statement. Constants and parameters
+are written into that statement, as templates may depend on them. Whatever Spark can compute is an argument.
 
-**Errors.** Spark computes such functions before the expression that they stand in, for all rows, also where a CASE would never ask
-for the value. So the function never fails: it gives a struct of the value and of the error's text, and the expression around it
-raises the error where the value is used.
+**Errors.** Spark computes such functions before the expression that contains them, for all rows, even where a CASE
+would never use the value. So the function itself never fails: it returns a struct of the value and of the error's text,
+and the expression around it raises the error where the value is used.
 
-Only values that Arrow carries alike between both engines can be arguments and results (`CARRIED`). Spark computes no such function
-inside a lambda, nor in the condition of an outer join: such a statement runs in process (`check_places`).
+Only values that Arrow carries alike between both engines can be arguments and results (`CARRIED`). Spark computes no
+such function inside a lambda, nor in the condition of an outer join: such a statement runs in process (`check_places`).
 
-Rejected: templates for Spark written by hand, as for other functions: 247 more texts, and JSON, text search and exact logarithms
-cannot be said in Spark's SQL at all.
+Rejected: templates for Spark written by hand, as for other functions: 247 more texts, and JSON, text search and exact
+logarithms cannot be expressed in Spark's SQL at all.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from wire.types import pg_types as t
 
 #: The types of arguments and results: padded text has not been tried.
 CARRIED: Final = STORED_ALIKE - {t.BPCHAR, t.CHAR}
-#: The fields of what such a function gives.
+#: The fields of such a function's result.
 VALUE, ERROR = "v", "e"
 _GIVEN: Final = "given"
-#: The relation of DuckDB's that an Arrow batch of arguments is.
+#: DuckDB's name of the relation that holds an Arrow batch of arguments.
 ARGUMENTS: Final = "arguments"
 _PREFIX: Final = "sluice_task_"
 
 
 class TaskCall:
-    """One call on its way into a task; of a function that returns a set, the array of its rows.
+    """One call that is being compiled for a task; a function that returns a set gives the array of its rows.
 
-    inlined: calls in its arguments that Spark lacks as well are part of it. arguments: what Spark computes for it, in the order of
-    its columns.
+    inlined: calls in its arguments that Spark lacks as well are part of it. arguments: the values that Spark computes
+    for it, in the order of its columns.
 
-    Raises Unsupported where it cannot be computed so.
+    Raises Unsupported if a task cannot compute the call.
     """
 
     def __init__(self, call: Call, parameters: Mapping[int, object], *, inlined: bool) -> None:
@@ -99,28 +99,31 @@ def is_for_tasks(call: Call) -> bool:
 
 
 def may_run_in_task(call: Call) -> bool:
-    """Whether tasks may be able to compute the call: also one that Spark has a template for, but not for these arguments."""
+    """Whether tasks may be able to compute the call. That includes calls for which Spark has a template, but not for
+    these arguments.
+    """
     function = call.function
     kinds = ("function", "operator", "cast")
     return function.local is not None and function.kind in kinds and function.volatility != "volatile"
 
 
 def render_task_call(call: Call, scope: Scope) -> exp.Expression:
-    """A call that Spark's tasks compute, in Spark's statement."""
+    """Compile a call that Spark's tasks compute, as part of Spark's statement."""
     task = TaskCall(call, scope.compilation.bindings.parameters, inlined=True)
     return _call_function(task.function, [scope.compilation.render(arg, scope) for arg in task.arguments], scope)
 
 
 def call_with_arguments(call: Call, arguments: Sequence[exp.Expression], scope: Scope) -> exp.Expression:
-    """The same with arguments that have been compiled for Spark."""
+    """Compile the same with arguments that have been compiled for Spark."""
     task = TaskCall(call, scope.compilation.bindings.parameters, inlined=False)
     compiled = [arguments[call.args.index(arg)] for arg in task.arguments]
     return _call_function(task.function, compiled, scope)
 
 
 def _call_function(function: TaskFunction, arguments: Sequence[exp.Expression], scope: Scope) -> exp.Expression:
-    """A call of the function with the error that it may give instead of a value. It stands in the text once, as the value of a
-    lambda's parameter: calls may be nested."""
+    """Call the function, and raise the error that it may return instead of a value. The call stands in the text once,
+    as the value of a lambda's parameter, since calls may be nested.
+    """
     scope.compilation.functions[function.name] = function
     given = exp.Anonymous(this=function.name, expressions=list(arguments) or [exp.Boolean(this=True)])
     value, error = (exp.Dot(this=label(_GIVEN), expression=exp.to_identifier(field)) for field in (VALUE, ERROR))
@@ -130,7 +133,7 @@ def _call_function(function: TaskFunction, arguments: Sequence[exp.Expression], 
 
 
 def check_places(statement: exp.Expression) -> None:
-    """Raises Unsupported for a statement that calls such a function where Spark cannot compute it."""
+    """Raise Unsupported for a statement that calls such a function where Spark cannot compute it."""
     for called in statement.find_all(exp.Anonymous):
         if called.name.startswith(_PREFIX) and _is_out_of_place(called):
             raise Unsupported("spark", "a function of DuckDB's inside a lambda or the condition of an outer join")

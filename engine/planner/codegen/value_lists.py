@@ -1,9 +1,11 @@
-"""Long lists and tables of constants and parameters for DuckDB: a literal a column, read as rows, not an expression a value.
+"""Long lists and tables of constants and parameters for DuckDB: one literal per column, read as rows, not one
+expression per value.
 
-`x IN (1, 2, ...)` costs DuckDB several passes over as many expressions, during which it looks for no interrupt: 200,000 numbers
-take it ten seconds. The same numbers as one text, `x IN (SELECT CAST(UNNEST(FROM_JSON('["1","2",...]', ...)) AS INTEGER))`, are
-read by vectorised functions and looked up in a hash table. So it is with VALUES of many rows. The answer is the same where the
-condition of a WHERE or HAVING stands: what is null on the left, or meets a null in the list and no equal, is not kept either way.
+`x IN (1, 2, ...)` costs DuckDB several passes over as many expressions, during which it checks for no interrupt:
+200,000 numbers take ten seconds. The same numbers as one text, `x IN (SELECT CAST(UNNEST(FROM_JSON('["1","2",...]',
+...)) AS INTEGER))`, are parsed by vectorised functions and looked up in a hash table. VALUES of many rows are written
+in the same way. In the condition of a WHERE or HAVING the answer is the same: a row whose left side is null, or which
+has no equal in a list with a null, is not kept either way.
 """
 
 from __future__ import annotations
@@ -27,14 +29,16 @@ from engine.sql.trees.literals import fits
 from engine.sql.trees.storage_types import storage_type
 from wire.types import pg_types as t
 
-#: Below, a list is short to plan, and readers of files look into it for row groups that they need not read.
+#: Shorter lists are planned quickly, and file readers use them to skip row groups.
 _LONG: Final = 1000
 _INTEGERS: Final = (t.INT2, t.INT4, t.INT8)
 _TEXTS: Final = (t.TEXT, t.VARCHAR)
 
 
 def rows(expr: InList, scope: Scope) -> exp.Expression | None:
-    """The values that IN compares with as a query of one column; None for a list that is short or of other types."""
+    """Return the values that IN compares with as a query of one column; None for a list that is short or of other
+    types.
+    """
     gathered, typ = isinstance(expr.items, Constants | Parameters), expr.items[0].type
     if scope.engine != "local" or not (gathered or len(expr.items) >= _LONG):
         return None
@@ -47,7 +51,9 @@ def rows(expr: InList, scope: Scope) -> exp.Expression | None:
 
 
 def table(node: Values, alias: str, scope: Scope) -> exp.Expression | None:
-    """Many rows of constants as a relation of that name, its columns labelled; None where they are few or of other types."""
+    """Return many rows of constants as a relation of that name, its columns labelled; None if they are few or of other
+    types.
+    """
     if scope.engine != "local" or len(node.rows) < _LONG or not node.columns:
         return None
     cells = node.rows.columns if isinstance(node.rows, ColumnarRows) else zip(*node.rows, strict=True)
@@ -67,7 +73,7 @@ def _column_of(typ: SqlType, cells: Sequence[Expr], scope: Scope) -> exp.Express
 
 
 def _values(typ: SqlType, cells: Sequence[Expr], scope: Scope) -> Sequence[Any] | None:
-    """The values of constants and parameters; None where some are of another type, or are computed."""
+    """Return the values of constants and parameters; None if some are of another type, or are computed."""
     if isinstance(cells, Constants):
         return cells.values if cells.type.pg is typ.pg else None
     parameters = scope.compilation.bindings.parameters
@@ -83,7 +89,7 @@ def _values(typ: SqlType, cells: Sequence[Expr], scope: Scope) -> Sequence[Any] 
 
 
 def _column(values: Sequence[Any], typ: SqlType) -> exp.Expression | None:
-    """A list of the values' texts; None where one has none that a cast would read as itself."""
+    """Return a list of the values' texts; None if one has no text that a cast would read as the same value."""
     text_of = _TEXTS_OF.get(typ.pg)
     if text_of is None:
         return None
@@ -101,7 +107,7 @@ def _cast_text(text: exp.Expression, typ: SqlType) -> exp.Expression:
 
 
 class _NoText(Exception):
-    """A value that is not told as text."""
+    """A value that has no text form here."""
 
 
 def _integer(value: int, _typ: SqlType) -> str:

@@ -1,7 +1,7 @@
-"""Keys of windows (PARTITION BY, ORDER BY) by which DuckDB has no windows.
+"""Keys of windows (PARTITION BY, ORDER BY) that DuckDB does not accept as expressions.
 
-DuckDB takes every expression that may raise an error for one that differs each time, as it does `random()`, and refuses such keys.
-They are computed in a derived table, whose columns are keys like others.
+DuckDB treats every expression that may raise an error as one that differs at each evaluation, as `random()` does, and
+refuses such keys. They are computed in a derived table, whose columns are accepted as keys.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.planner.codegen.expressions import render
 
 
 def below(block: Block, calls: Sequence[WindowCall]) -> tuple[Block, Sequence[WindowCall]]:
-    """A block that has such keys as columns, and the calls that refer to them."""
+    """Return a block that has such keys as columns, and the calls that refer to them."""
     if block.scope.engine == "spark":
         return block, calls
     keys: list[tuple[Expr, exp.Expression]] = []
@@ -41,7 +41,7 @@ def below(block: Block, calls: Sequence[WindowCall]) -> tuple[Block, Sequence[Wi
 
 
 def may_raise(tree: exp.Expression) -> bool:
-    """Whether it may raise an error of ours."""
+    """Whether a tree contains a call that raises one of our errors."""
     return any(str(node.this).lower() == "error" for node in tree.find_all(exp.Anonymous))
 
 

@@ -1,11 +1,12 @@
 """Window calls: OVER (PARTITION BY ... ORDER BY ... frame) around the templates of the function table.
 
-DuckDB has PostgreSQL's windows whole. Spark has neither GROUPS nor EXCLUDE; its FILTER is said by a CASE in the argument,
-its ROWS offsets are int literals and its RANGE offsets literals too, and a function that ranks must have an ORDER BY:
-without one PostgreSQL holds all rows to be peers, and so does an ordering by a constant.
+DuckDB supports all of PostgreSQL's windows. Spark has neither GROUPS nor EXCLUDE. Its FILTER is expressed by a CASE in
+the argument, its ROWS offsets are int literals and its RANGE offsets are literals too. A ranking function must have an
+ORDER BY there: without one PostgreSQL takes all rows as peers, and an ordering by a constant has the same effect.
 
-A call that tells rows apart by their place (row_number, lag, first_value ...) and has no ORDER BY of its own takes the rows
-as they come: where a subquery below ordered them, its order becomes the call's, and the frame stays all of the partition.
+A call whose result depends on the position of rows (row_number, lag, first_value ...) and that has no ORDER BY of its
+own takes the rows in their input order: where a subquery below ordered them, that order becomes the call's, and the
+frame remains the whole partition.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ from wire.errors import SqlError
 from wire.types import pg_types as t
 
 _INT4_MAX: Final = 2**31 - 1
-#: Functions whose result tells the order of the rows though they have none of their own.
+#: Functions whose result depends on the order of the rows even without an ORDER BY of their own.
 _BY_PLACE: Final = frozenset({"row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value"})
-#: Functions that look at the partition whatever the frame; Spark refuses any frame but its own for them.
+#: Functions that use the whole partition, whatever the frame; Spark refuses any frame but its own for them.
 _FRAMELESS: Final = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"})
-#: Aggregates that pass over nulls, so that FILTER may be said by making the argument null.
+#: Aggregates that ignore nulls, so that FILTER may be expressed by making the argument null.
 _SKIPS_NULLS: Final = frozenset(
     {"count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "string_agg", "bit_and", "bit_or", "bit_xor"}
     | {"stddev", "stddev_pop", "stddev_samp", "variance", "var_pop", "var_samp", "corr", "covar_pop", "covar_samp"}
@@ -51,7 +52,9 @@ _SKIPS_NULLS: Final = frozenset(
 
 
 def render_window(window: WindowCall, scope: Scope, input_order: Sequence[exp.Ordered] = ()) -> exp.Expression:
-    """The window call, in the storage type of its result. `input_order`: how the SELECT's rows were ordered below."""
+    """Compile the window call, in the storage type of its result. `input_order`: the order of the SELECT's rows, from
+    below.
+    """
     inner = window.call
     if isinstance(inner, AggregateCall):
         tree = _aggregate(guard_arguments(inner, scope), scope)
@@ -69,7 +72,9 @@ def _may_differ(expr: Expr, scope: Scope) -> bool:
 
 
 def _same_in_all_rows(tree: exp.Expression, expr: Expr, scope: Scope) -> exp.Expression:
-    """A call whose argument PostgreSQL takes from the first row, and the engine from each: an error where that differs."""
+    """Check an argument that PostgreSQL takes from the first row, and the engine from each: raise an error if its
+    values differ.
+    """
     refusal = raises(scope.engine, "0A000", "not supported: ntile with an argument that differs from row to row")
     test = "CASE WHEN min($1) <> max($1) OR (count($1) > 0 AND count($1) < count(*)) THEN $2 ELSE $3 END"
     return sql(scope.engine, test, render(expr, scope), refusal, tree)
@@ -133,13 +138,14 @@ def _spec(frame: Frame, window: WindowCall, scope: Scope) -> exp.WindowSpec:
 def _frame_bound(
     bound: FrameBound, which: str, frame: Frame, window: WindowCall, scope: Scope
 ) -> tuple[exp.Expression | str, str | None]:
-    """sqlglot's (value, side) of a frame's bound."""
+    """Return sqlglot's (value, side) of a frame's bound."""
     if bound.offset is None:
         head, _, side = bound.kind.upper().partition(" ")
         return ("CURRENT ROW", None) if head == "CURRENT" else (head, side)
     _check_sign(bound.offset, which, frame.unit, scope)
     if _is_zero(bound.offset, scope):
-        # The same rows, which DuckDB 2.0 does not always find as `0 PRECEDING`: it begins at a place of another row's frame.
+        # These are the same rows, but DuckDB 2.0 may miss some with `0 PRECEDING`, since it begins at a position in
+        # another row's frame.
         return "CURRENT ROW", None
     if scope.engine == "local":
         offset = _check_offset(bound.offset, which, frame.unit, scope)
@@ -148,7 +154,7 @@ def _frame_bound(
 
 
 def _constant(offset: Expr, scope: Scope) -> Any:
-    """The value of a constant offset. Raises Unsupported for any other."""
+    """Return the value of a constant offset. Raises Unsupported for any other."""
     if isinstance(offset, Const):
         return offset.value
     if isinstance(offset, ParamRef):
@@ -184,7 +190,9 @@ def _negative_offset(which: str, unit: FrameUnit) -> SqlError:
 
 
 def _check_offset(offset: Expr, which: str, unit: FrameUnit, scope: Scope) -> exp.Expression:
-    """The offset as DuckDB computes it. One that is computed, as by a subquery, raises the error of its value there."""
+    """Compile the offset for DuckDB. A computed offset, such as a subquery, raises the error of an invalid value when
+    it is evaluated.
+    """
     tree = render(offset, scope)
     if isinstance(offset, (Const, ParamRef)):
         return tree
@@ -208,7 +216,7 @@ def _spark_offset(offset: Expr, frame: Frame, scope: Scope) -> exp.Expression:
 
 
 def _spark_interval(value: Any, scope: Scope) -> exp.Expression:
-    """A RANGE offset in Spark's own interval type: months, or days and microseconds, but not both."""
+    """Convert a RANGE offset to Spark's own interval type: months, or days and microseconds, but not both."""
     months, days, nanos = value
     if months and (days or nanos):
         raise scope.compilation.unsupported_error("window frame offsets of months and days together")

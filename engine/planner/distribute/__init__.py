@@ -2,11 +2,12 @@
 
     plan = distribute(logical_plan, Setting(("a", "b"), initiator="a"))
 
-A pure function (CockroachDB's RFC, "From logical to physical"). Each logical node becomes a *flow* (`flow`), bottom up: a
-reader has an instance on every member with a split of its table; programs go on where their input is; where rows must meet, an
-exchange cuts a fragment off and rows are hashed, mirrored or gathered (`assembly`); the root is on the initiator. One file an
-operator family: `readers`, `evaluators`, `joins` (after `join_order`, with `lookups`), `aggregates` (with `partials`), `sets`,
-`windows`, `orderings`, `mutations`, `root`; what is not taken apart is `whole`'s.
+A pure function (CockroachDB's RFC, "From logical to physical"). Each logical node becomes a *flow* (`flow`), bottom up.
+A reader has an instance on every member that has a split of its table. Operators run where their input is. Where rows
+must meet, an exchange cuts off a fragment, and its rows are hashed, mirrored or gathered (`assembly`). The root runs on
+the initiator. Each operator family has one file: `readers`, `evaluators`, `joins` (after `join_order`, with `lookups`),
+`aggregates` (with `partials`), `sets`, `windows`, `orderings`, `mutations`, `root`; nodes that are not distributed
+belong to `undistributable`.
 """
 
 from __future__ import annotations
@@ -32,14 +33,16 @@ from wire.errors import FeatureNotSupported
 __all__ = ["Decision", "Distribution", "NotDistributable", "Setting", "distribute", "should_distribute"]
 
 Distribution = Literal["auto", "off", "always"]
-#: Below this many bytes of column data (`engine.planner.optimizer.workload`) a query is done before its parts would have been
-#: handed out.
+#: Below this many bytes of column data (`engine.planner.optimizer.workload`) a query ends before its fragments could be
+#: dispatched.
 WORTHWHILE_BYTES: Final = 8 << 20
 Decision = tuple[bool, str]
 
 
 def should_distribute(plan: Node, wish: Distribution, setting: Setting) -> Decision:
-    """(whether, why) a plan is to be distributed. What only another member can read decides before any wish."""
+    """Return whether a plan is to be distributed, and why. Data that only another member can read decides before
+    `wish`.
+    """
     tables = [node for node in walk_all(plan) if isinstance(node, TableReader) and isinstance(node.table, Table)]
     if _is_elsewhere(plan, setting):
         return True, "it reads tables that other members hold"
@@ -61,11 +64,14 @@ def should_distribute(plan: Node, wish: Distribution, setting: Setting) -> Decis
 def distribute(
     plan: logical.Root, setting: Setting, reason: str = "", change: StagedChange | None = None
 ) -> PhysicalPlan:
-    """The physical plan. reason: why it is distributed, in words (`should_distribute`). change: the plan's rows are to be
-    written; by those who make them where that is possible (`PhysicalPlan.mutates`), else they arrive at the root.
+    """Return the physical plan of a logical one.
+
+    reason: why the plan is distributed, in words (`should_distribute`). change: the plan's rows are to be written; the
+    instances that make them write them where that is possible (`PhysicalPlan.mutates`), else the rows arrive at the
+    root.
 
     A plan that cannot be taken apart, or whose data one Spark can see, is one fragment on the initiator. Raises
-    FeatureNotSupported where that is not possible, because only other members can read some of it.
+    FeatureNotSupported where that is not possible, because only other members can read some of the data.
     """
     elsewhere = _is_elsewhere(plan, setting)
     if setting.engine == "spark" and not elsewhere:
@@ -87,7 +93,9 @@ def distribute(
 
 
 def _over_sparks(plan: logical.Root, setting: Setting, reason: str, change: StagedChange | None) -> PhysicalPlan | None:
-    """A change whose rows the members' Sparks make and write, each of its own files, with nothing to exchange; None for another."""
+    """Return the plan of a change whose rows the members' Sparks make and write, each from its own files, without an
+    exchange; None for any other change.
+    """
     if change is None or not change.sparks or len(setting.members) < 2 or any(map(_is_scanned, walk_all(plan))):
         return None
     assembly = Assembly(setting, operators.plan, plan)
@@ -101,7 +109,7 @@ def _over_sparks(plan: logical.Root, setting: Setting, reason: str, change: Stag
 
 
 def _is_scanned(node: Node) -> bool:
-    """Whether one Spark reads it, whose driver says which task reads what."""
+    """Whether tasks of one Spark read it through DuckDB; that Spark's driver decides which task reads what."""
     return isinstance(node, TableReader) and isinstance(node.table, Table) and is_scanned(node)
 
 

@@ -1,20 +1,23 @@
-"""AGGREGATOR: two stages where the aggregates allow it, so that little moves.
+"""AGGREGATOR: two stages where the aggregates allow it, so that few rows move.
 
-The first stage groups what each instance has; its results go by hash of the group key to as many instances, or to one where there
-is no group key, and the second stage puts them together. FILTER belongs to the first stage, HAVING to the second. With grouping
-sets the first stage's rows also carry which set they are of, as a further key.
+The first stage groups the rows of each instance. Its results are hashed by the group key to as many instances, or sent
+to one instance if there is no group key, and the second stage combines them. FILTER belongs to the first stage, HAVING
+to the second. With grouping sets, rows of the first stage also carry the number of their set as a further key.
 
-**DISTINCT**: the first stage groups by the argument too, which takes out what repeats. With a group key the second stage is the
-aggregate itself over what is left; without one, the rows go by hash of the argument, so that no two instances have one in common;
-there they are grouped once more, and what is left is an aggregate without DISTINCT, in two stages.
+**DISTINCT**: the first stage also groups by the argument, which removes duplicates. With a group key, the second
+stage is the aggregate itself over the remaining rows. Without one, the rows are hashed by the argument, so that no two
+instances share a value; there they are grouped once more, and an aggregate without DISTINCT over the rest runs in two
+stages.
 
-Where the files of a table each have groups of their own, none of that is needed (`side_by_side`).
+None of this is needed where the files of a table are laid out so that each instance has groups of its own
+(`colocated_join`).
 
-Where little is left after the first stage (few groups, by what footers say of the keys, or little input), the second stage is the
-initiator's: a stream from each instance, instead of one between any two, and a fragment less to wait for.
+Where the first stage leaves little (few groups, by what footers say of the keys, or little input), the second stage
+runs on the initiator: that needs one stream from each instance instead of one between any two, and one fragment less to
+wait for.
 
-What cannot be taken apart goes by hash of the group key as it is, or to one place: without a group key, where an aggregate
-listens to its input's order, or where its result cannot cross an edge.
+An aggregator that has no second stage is hashed by its group key as it is, or gathered in one place: without a group
+key, if an aggregate depends on the order of its input, or if its result cannot cross an edge.
 """
 
 from __future__ import annotations
@@ -36,9 +39,9 @@ from engine.planner.optimizer.relax_orderings import LISTENS
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
-#: Bytes that a single row of aggregates is taken to have.
+#: The assumed bytes of a row of aggregates.
 _ONE_ROW: Final = 64
-#: The most groups that an estimate is made of.
+#: The largest estimate of groups.
 _GROUPS_MAX: Final = 1 << 40
 #: GROUPING has a bit for each key, in an int4.
 _KEYS_OF_SETS: Final = 31
@@ -90,21 +93,25 @@ def _in_stages(node: Aggregator, below: Flow, assembly: Assembly) -> Flow | None
 
 
 def _without_needless_distinct(call: AggregateCall) -> AggregateCall:
-    """The least of distinct values is the least of all."""
+    """Drop DISTINCT from aggregates that it does not affect, such as min and max."""
     needless = call.function.name in ("min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or")
     return replace(call, distinct=False) if call.distinct and needless else call
 
 
 def _sets_are_distinct(node: Aggregator) -> bool:
-    """Whether a row of the first stage tells which set it is of."""
+    """Whether a row of the first stage identifies its grouping set."""
     sets = node.grouping_sets
     return sets is None or (len({frozenset(s) for s in sets}) == len(sets) and len(node.group) <= _KEYS_OF_SETS)
 
 
 @dataclass(frozen=True, slots=True)
 class _First:
-    """A first stage. keys: its copies of the group key; of: which set (grouping sets only), then GROUPING's columns;
-    parts: the columns of each aggregate's first calls."""
+    """The first stage of an aggregation.
+
+    keys: its copies of the group key. of: the column that identifies the set (grouping sets only), then GROUPING's
+        columns.
+    parts: the columns of each aggregate's first calls.
+    """
 
     node: Aggregator
     keys: tuple[Column, ...]
@@ -139,7 +146,7 @@ def _two_stages(node: Aggregator, taken_apart: Sequence[Stages], below: Flow, as
 
 
 def _groups(node: Aggregator, assembly: Assembly) -> int:
-    """At most how many groups there are, a null of each key among them."""
+    """Return an upper bound of the number of groups, counting a null of each key."""
     distinct = assembly.rows(node.input).distinct if node.group else {}
     groups = len(node.grouping_sets or ((),))
     for key in node.group:
@@ -148,7 +155,7 @@ def _groups(node: Aggregator, assembly: Assembly) -> int:
 
 
 def _dealt(flow: Flow, keys: tuple[Column, ...], members: Sequence[str], assembly: Assembly) -> Flow:
-    """The flow's rows such that those that agree in `keys` meet."""
+    """Repartition the flow so that rows which agree in `keys` meet; gather it if it is small."""
     if flow.size <= assembly.setting.gather_limit:
         return assembly.gather(flow)
     usable = tuple(key for key in keys if hash_class(key.type.pg) is not None)
@@ -158,7 +165,7 @@ def _dealt(flow: Flow, keys: tuple[Column, ...], members: Sequence[str], assembl
 def _second_stage(
     node: Aggregator, first: _First, taken_apart: Sequence[Stages], moved: Flow, assembly: Assembly
 ) -> Flow:
-    """The partial results put together, in the columns of `node`, its output filter applied."""
+    """Combine the partial results, in the columns of `node`, and apply its output filter."""
     group = (*first.keys, *first.of)
     calls = [s.second(part) for s, part in zip(taken_apart, first.parts, strict=True)]
     keys = tuple(assembly.column(key.type, key.name) for key in group)
@@ -184,7 +191,7 @@ def _second_stage(
 
 
 def _grouping(column: Column | None) -> Expr:
-    """GROUPING(...): without grouping sets every column is grouped by."""
+    """Return the value of GROUPING(...): without grouping sets every column is grouped by."""
     return ColumnRef(column.type, column) if column is not None else Const(st.of(t.INT4), 0)
 
 
@@ -198,7 +205,9 @@ def _add_having(node: Aggregator, flow: Flow) -> Flow:
 
 
 def _distinct(node: Aggregator, below: Flow, assembly: Assembly) -> Flow | None:
-    """Aggregates over distinct values of one list of arguments, among others that two stages can do; None for the rest."""
+    """Plan aggregates over distinct values of one list of arguments, among others that two stages can do; None for all
+    others.
+    """
     arguments = {call.args for call in node.aggregates if call.distinct}
     odd = any(call.distinct and (call.filter is not None or call.order_by) for call in node.aggregates)
     taken_apart = [stages(call) for call in node.aggregates]
@@ -233,14 +242,14 @@ def _deduplicate(
 
 
 def _once(taken_apart: Stages, over: AggregateCall | None) -> Stages:
-    """The stages of an aggregate over what deduplication left: of one with DISTINCT, itself."""
+    """Return the stages of an aggregate over deduplicated rows: for one with DISTINCT, the aggregate itself."""
     if over is None:
         return taken_apart
     return Stages((), lambda _columns: (over,), lambda columns: references_to(columns)[0])
 
 
 def _with_columns(node: Node, args: tuple[Expr, ...], assembly: Assembly) -> tuple[Node, tuple[Column, ...]]:
-    """The node with a column for each argument."""
+    """Return the node with a column for each argument."""
     if all(isinstance(arg, ColumnRef) for arg in args):
         return node, tuple(arg.column for arg in args if isinstance(arg, ColumnRef))
     columns = tuple(assembly.column(arg.type, "value") for arg in args)

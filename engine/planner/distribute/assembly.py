@@ -1,8 +1,9 @@
-"""The physical plan under construction: fragments cut so far, edges, fresh numbers, and what every operator may ask.
+"""The physical plan under construction: the fragments cut so far, their edges, fresh numbers, and services that every
+operator uses.
 
-An exchange cuts a flow: what has grown becomes a fragment, and a new flow begins with `Receive` on the members where the rows
-go. Fragments are cut producers first, so that their order is topological; one that nobody receives from in the end (its rows
-turned out to be read where they are needed) is left out by `finish`.
+An exchange cuts a flow: the nodes built so far become a fragment, and a new flow begins with `Receive` on the members
+that the rows go to. Fragments are cut producers first, so that their order is topological. `finish` leaves out a
+fragment that nobody receives from in the end, because its rows turned out to be read where they are needed.
 """
 
 from __future__ import annotations
@@ -40,17 +41,18 @@ from wire.types import pg_types as t
 
 
 class NotDistributable(Exception):
-    """The plan has something that cannot cross an edge; the text says what."""
+    """The plan has something that cannot cross an edge; the message says what."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where a plan may run.
+    """The members on which a plan may run, and the limits of its distribution.
 
-    members: those that read data, the initiator among them or not. pinned: the member of each file that only it can read.
-    parameters: canonical values by number. mirror_limit: bytes up to which one side of a join is given to all.
-    gather_limit: bytes of partial results up to which they are put together on the initiator.
-    engine: which engine the fragments without inputs run on.
+    members: those that read data, the initiator among them or not. pinned: the member of each file that only it can
+        read.
+    parameters: canonical values by number. mirror_limit: bytes up to which one side of a join is sent to all members.
+    gather_limit: bytes of partial results up to which they are combined on the initiator.
+    engine: the engine that fragments without inputs run on.
     """
 
     members: tuple[str, ...]
@@ -63,8 +65,11 @@ class Setting:
 
 
 class Assembly:
-    """See the module's docstring. `plan`: the flow of a logical node (`engine.planner.distribute.operators`). arrival: a column of
-    numbers that each instance may give by itself (`Mutate.arrival`)."""
+    """The physical plan under construction; see the module's docstring.
+
+    plan: makes the flow of a logical node (`engine.planner.distribute.operators`).
+    arrival: a column of numbers that each instance may assign by itself (`Mutate.arrival`).
+    """
 
     def __init__(
         self, setting: Setting, plan: Callable[[Node, Assembly], Flow], root: Node, arrival: Column | None = None
@@ -84,11 +89,11 @@ class Assembly:
         return Column(next(self._columns), name, typ)
 
     def reader(self) -> int:
-        """A number for a reader that reads splits."""
+        """Return a fresh number for a reader that reads splits."""
         return next(self._readers)
 
     def here(self) -> tuple[Instance, ...]:
-        """One instance, on the initiator."""
+        """Return one instance, on the initiator."""
         return (Instance(self.setting.initiator),)
 
     def is_here(self, flow: Flow) -> bool:
@@ -98,16 +103,16 @@ class Assembly:
     # -- flows -------------------------------------------------------------------------------------------------------
 
     def flow(self, node: Node) -> Flow:
-        """The flow of a logical node, all of its stages done."""
+        """Return the flow of a logical node, all of its stages done."""
         flow = self.unfinished_flow(node)
         return flow if flow.limit is None else self.gather(flow)
 
     def unfinished_flow(self, node: Node) -> Flow:
-        """The same, where a LIMIT's second stage may be left to the caller (`Flow.limit`)."""
+        """Return the flow of a logical node; a LIMIT's second stage may be left to the caller (`Flow.limit`)."""
         return self._plan(node, self)
 
     def gather(self, flow: Flow, *, member: str | None = None) -> Flow:
-        """The flow's rows in one place: on the initiator unless said otherwise, in the order that they have."""
+        """Bring the flow's rows to one place, the initiator by default, in their present order."""
         target = member or self.setting.initiator
         if flow.members == (target,):
             return flow
@@ -119,7 +124,9 @@ class Assembly:
         return replace(moved, node=node, order=order)
 
     def in_order(self, flow: Flow, move: Callable[[Flow], Flow]) -> Flow:
-        """The flow, moved, and sorted where the rows arrive if they have an order; below its sets, if it has any of these."""
+        """Move the flow, and sort the rows where they arrive if they have an order. If the order lies below sets
+        (`Flow.before_sets`), the flow below them is moved and sorted, and the sets run after that.
+        """
         below = flow.before_sets if flow.order and flow.before_sets is not None else flow
         moved = move(below)
         node = Sort(moved.node.columns, moved.node, below.order) if below.order else moved.node
@@ -131,11 +138,13 @@ class Assembly:
         return replace(moved, node=above, inputs=inputs, order=flow.order, before_sets=moved)
 
     def for_output(self, flow: Flow, node: Node) -> Flow:
-        """The flow where `node` may be computed of it: on the initiator, if the node's columns cannot go there."""
+        """Return the flow over which `node` may be computed: gathered on the initiator if the node's columns cannot
+        cross an edge.
+        """
         return flow if all(map(is_carriable, node.columns)) else self.gather(flow)
 
     def mirror(self, flow: Flow, targets: Sequence[Instance]) -> Flow:
-        """All of the flow's rows on each of the targets' members."""
+        """Send all of the flow's rows to each of the targets' members."""
         return self.exchange(flow, MirrorRouter(), tuple(Instance(i.member) for i in targets))
 
     def exchange(
@@ -146,16 +155,16 @@ class Assembly:
         columns: tuple[Column, ...] | None = None,
         synchronizer: Synchronizer | None = None,
     ) -> Flow:
-        """Cut the flow and go on where its rows arrive. columns: those that cross, all of them unless said.
+        """Cut the flow, and begin a new one where its rows arrive. columns: those that cross, all of them by default.
 
-        Raises NotDistributable for columns that cannot.
+        Raises NotDistributable for columns that cannot cross.
         """
         node = flow.node
         if columns is None:
             node = self._some_column(node)
             columns = node.columns
         if isinstance(router, (HashRouter, RangeRouter)) and self.engine(flow) == "spark":
-            # Its tasks part the rows that they send, so the keys are among the columns that cross.
+            # Spark's tasks partition the rows that they send, so the keys are among the columns that cross.
             columns = (*columns, *(key for key in router.keys if key not in columns))
         check_carriable(columns)
         edge = len(self._edges) + 1
@@ -179,24 +188,24 @@ class Assembly:
         return "it reads pinned tables" if self.is_pinned(node) else "it reads and writes files of its own"
 
     def engine(self, flow: Flow) -> EngineName:
-        """Return the engine of the fragment that the flow would be now: Spark reads tables, and nothing else."""
+        """Return the engine of the fragment that the flow would become now: Spark only runs fragments without inputs."""
         return "local" if flow.inputs else self.setting.engine
 
     def _some_column(self, node: Node) -> Node:
-        """A row without columns is lost on the way: such a node gets one."""
+        """Add a column to a node without any: an edge cannot carry rows without columns."""
         if node.columns:
             return node
         typ = st.of(t.INT4)
         return Evaluator((self.column(typ, "row"),), node, (Const(typ, 1),))
 
     def is_mirrored(self, edge: int) -> bool:
-        """Whether every instance of the consumer gets all that the edge carries."""
+        """Whether every instance of the consumer receives all rows of the edge."""
         return isinstance(self._edges[edge].router, MirrorRouter)
 
     # -- questions about logical nodes -------------------------------------------------------------------------------
 
     def is_pinned(self, node: Node) -> bool:
-        """Whether something below is readable on one member only."""
+        """Whether something in the node's plan can be read on one member only."""
         return any(self._is_pinned(part) for part in walk_all(node))
 
     def _is_pinned(self, node: Node) -> bool:
@@ -210,13 +219,15 @@ class Assembly:
         return self._pinned[key]
 
     def rows(self, node: Node) -> Estimate:
-        """About how many rows a relation has."""
+        """Return the estimate of a relation's rows."""
         return estimate(node, self.setting.parameters)
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def finish(self, flow: Flow) -> tuple[tuple[Fragment, ...], tuple[Edge, ...]]:
-        """The plan whose root fragment the flow is: what it receives from, directly or not."""
+        """Make the flow the root fragment. Returns it with all fragments that it receives from, directly or not, and
+        their edges.
+        """
         assert flow.members == (self.setting.initiator,), "the root runs on the initiator"
         root = self._fragment(len(self._fragments) + 1, flow.node, flow, None)
         kept: dict[int, Fragment] = {}
@@ -234,7 +245,7 @@ class Assembly:
 
 
 def is_carriable(column: Column) -> bool:
-    """Whether an edge's schema can say the column's type: an array's does not tell its dimensions."""
+    """Whether an edge's schema can express the column's type: an array's schema lacks its dimensions."""
     return not (column.type.pg.is_array or column.type.pg.is_row)
 
 

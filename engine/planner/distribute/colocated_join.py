@@ -1,14 +1,16 @@
-"""Rows that meet without moving: tables dealt out by the values of a key, such that equal ones are on one member.
+"""Co-located joins and groups: tables are dealt out by the values of a key, so that equal values are on one member and
+no row moves.
 
-Where footers allow it (`engine.planner.distribute.splits_by_key`), neither the join of lines with their orders nor a sum for
-each order sends a row anywhere. It is what CockroachDB's planner gets of ranges that one node holds, and what others call a
-co-located or a bucketed join; here nothing was declared.
+Where footers allow it (`engine.planner.distribute.splits_by_key`), neither the join of lines with their orders nor a
+sum for each order sends a row anywhere. CockroachDB's planner gets the same from ranges that one node holds; others
+call it a co-located or a bucketed join. Here nothing has to be declared.
 
-The splits of a flow are made before it is known what it will be joined with. So they are made anew when it is: as long as no row of
-it has moved, and nothing in it depends on which rows share an instance, the plan stays the same and only the splits change. What
-may stand above a reader is therefore what takes each row by itself: evaluators, and joins with sides that every instance has whole.
-Aggregators may, if their groups are whole by the same key already. What is in one place stays there: a plan may have been put there
-because it must not be in several. And since a key that is null has no place, a column that an outer join pads is none.
+The splits of a flow are made before it is known what the flow will be joined with, so the join makes them anew. As long
+as no row of the flow has moved, and nothing in it depends on which rows share an instance, the plan stays the same and
+only the splits change. So only nodes that take each row by itself may stand above a reader: evaluators, and joins with
+sides that every instance has whole. Aggregators may, if the same key already keeps their groups whole. A plan in one
+place stays there, since it may have been put there because it must not run in several. Null keys have no place, so a
+column that an outer join pads cannot be the key.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ _PASS_RIGHT: Final = ("inner", "cross", "right")
 
 
 def joined_side_by_side(node: Join, left: Flow, right: Flow, assembly: Assembly) -> tuple[Flow, Flow] | None:
-    """Both sides such that the rows that match are in one instance; None where their files do not lie alike."""
+    """Return both sides with matching rows in one instance; None if their files do not allow it."""
     for pair in equalities(node):
         if not isinstance(pair.left, ColumnRef) or not isinstance(pair.right, ColumnRef):
             continue
@@ -54,7 +56,9 @@ def joined_side_by_side(node: Join, left: Flow, right: Flow, assembly: Assembly)
 
 
 def grouped_side_by_side(flow: Flow, keys: Sequence[Column], assembly: Assembly) -> Flow | None:
-    """The flow such that rows that agree in `keys` are in one instance, on as many members as before."""
+    """Return the flow with rows that agree in one of `keys` in one instance, on at least as many members as before;
+    None if its files do not allow it.
+    """
     for key in keys:
         tables = _keyed_readers(flow, key, assembly)
         readings = None if tables is None else readings_of(tables, assembly)
@@ -66,7 +70,9 @@ def grouped_side_by_side(flow: Flow, keys: Sequence[Column], assembly: Assembly)
 
 
 def find_keyed_reader(node: Node, column: Column, *, grouped: bool = False) -> Keyed | None:
-    """The reader that a column comes from, through what takes each row by itself. grouped: aggregators may be on the way."""
+    """Find the reader that a column comes from, through nodes that take each row by itself. grouped: aggregators may be
+    on the way.
+    """
     match node:
         case TableReader(table=Table() as table) if column in node.columns:
             return Keyed(node, table, column)
@@ -86,8 +92,9 @@ def find_keyed_reader(node: Node, column: Column, *, grouped: bool = False) -> K
 
 
 def _keyed_readers(flow: Flow, column: Column, assembly: Assembly) -> tuple[Keyed, ...] | None:
-    """The readers of the flow that read splits, each with what corresponds to a column of the flow; None where these cannot
-    be dealt out by it."""
+    """Return the flow's readers that read splits, each with its counterpart of a column of the flow; None if these
+    cannot be dealt out by it.
+    """
     if flow.is_single or flow.order or flow.limit is not None or not all(map(assembly.is_mirrored, flow.inputs)):
         return None
     found = find_keyed_reader(flow.node, column, grouped=bool(flow.by_range))
@@ -103,14 +110,14 @@ def _keyed_readers(flow: Flow, column: Column, assembly: Assembly) -> tuple[Keye
 
 
 def readings_of(tables: Sequence[Keyed], assembly: Assembly) -> tuple[KeyedReading, ...] | None:
-    """The tables' readings by their keys (`splits_by_key`); None where their files do not allow it."""
+    """Return the tables' readings by their keys (`splits_by_key`); None if their files do not allow it."""
     setting = assembly.setting
     ranges = setting.engine == "local"
     return readings_by_key(tables, setting.members, setting.pinned, setting.parameters, ranges=ranges)
 
 
 def _dealt(flow: Flow, key: Column, tables: Sequence[Keyed], readings: Sequence[KeyedReading]) -> Flow:
-    """The flow with its readers' files dealt out anew, by a column of it."""
+    """Deal out the files of the flow's readers anew, by a column of the flow."""
     splits: dict[str, dict[int, tuple[Split, ...]]] = {}
     within: dict[str, dict[int, KeyRange]] = {}
     keys: dict[int, Column | None] = {}

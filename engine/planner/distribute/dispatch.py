@@ -1,18 +1,20 @@
-"""From a physical plan to what its participants are told (`engine.plan_ir.spec`): fragments compiled, edges with their schemas.
+"""From a physical plan to the specs of its participants (`engine.plan_ir.spec`): compiled fragments, edges with their
+schemas.
 
-A fragment that feeds a hash or a range router, or an ordered merge, computes for its rows what those go by, in its statement's
-last columns: `sort_key`, bytes whose order is the edge's, and then `bucket`, the number of the receiver. Both are ordinary
-expressions of an EVALUATOR on top of the fragment (below its SORT, where it has one), so that one compiler sees to where they may
-stand.
+A fragment that feeds a hash or a range router, or an ordered merge, computes the values that these use in the last
+columns of its statement: `sort_key`, bytes whose order is the edge's, and then `bucket`, the number of the receiver.
+Both are ordinary expressions of an EVALUATOR on top of the fragment (below its SORT, if it has one), so that one
+compiler decides where they may stand.
 
-**bucket** is DuckDB's hash of the keys, modulo the receivers. Keys of one class (`engine.planner.distribute.hashing`) are
-brought to one form first: exact numbers are rounded to integers (their scales may differ from side to side; rounding is exact
-and the same for equal values, where a double would not be), floats are doubles, bpchar has no trailing blanks. A fragment that
-Spark runs has no such column: the task that sends asks DuckDB for it (`RouterSpec.parting`), of the columns that the edge
-carries. A range router's number is a CASE of comparisons with its bounds, the integers among them as bigints.
+**bucket** is DuckDB's hash of the keys, modulo the number of receivers. Keys of one class
+(`engine.planner.distribute.hashing`) are first brought to one form: exact numbers are rounded to integers (their scales
+may differ from side to side; rounding is exact and the same for equal values, where a double would not be), floats
+become doubles, bpchar has no trailing blanks. A fragment that Spark runs has no such column: the sending task asks
+DuckDB for it (`RouterSpec.parting`), from the columns that the edge carries. A range router's number is a CASE of
+comparisons with its bounds, integers among them as bigints.
 
-**sort_key** is DuckDB's `create_sort_key`, in the C collation, with NaN last and infinities in their places. It compares an
-interval's parts and not its length, so that is computed first.
+**sort_key** is DuckDB's `create_sort_key`, in the C collation, with NaN last and infinities in their places. It would
+compare an interval's fields instead of its length, so the length is computed first.
 """
 
 from __future__ import annotations
@@ -76,7 +78,8 @@ def specs(
     memory: MemoryShare | None = None,
     lasting: bool = False,
 ) -> tuple[bytes, Mapping[str, MemberSpec]]:
-    """(the encoded SharedSpec, what each participant is told). The latter holds the former, encoded once.
+    """Encode a plan for its participants. Returns the encoded SharedSpec, and the spec of each member, which includes
+    the former, encoded once.
 
     Raises Unsupported for what an engine cannot do, SqlError for what is wrong already (LIMIT -1).
     """
@@ -144,7 +147,9 @@ def _router(plan: PhysicalPlan, edge: Edge) -> RouterSpec:
 
 
 class _Compiled:
-    """A fragment on its way to those who run it. Statements that differ by instance are compiled once for each kind."""
+    """A fragment compiled for the members that run it. Statements that differ by instance are compiled once for each
+    kind.
+    """
 
     def __init__(self, plan: PhysicalPlan, fragment: Fragment, bindings: Bindings) -> None:
         self._fragment = fragment
@@ -185,7 +190,9 @@ class _Compiled:
         return InstanceSpec(fragment.id, number, told, (), statement)
 
     def _spark_instance(self, number: int, instance: Instance) -> InstanceSpec:
-        """Spark names its tables by what they hold: each instance has tables of its own, and a statement that names them."""
+        """Compile an instance for Spark. Spark names its tables by their content, so each instance has tables of its
+        own, and a statement that names them.
+        """
         files = {reader: tuple(s.file for s in instance.splits.get(reader, ())) for reader in self._readers}
         node = _with_files(self._node, files)
         statement = self._statement(node, tuple(sorted(files.items())))
@@ -219,7 +226,7 @@ def _reader(reader: int, instance: Instance) -> ReaderSpec:
 
 
 def _with_files(node: Node, files: Mapping[int, tuple[str, ...]]) -> Node:
-    """The plan with these readers reading these files, all of them and nothing else."""
+    """Return the plan with these readers reading exactly these files."""
 
     def change(part: Node) -> Node:
         if not (isinstance(part, TableReader) and part.reader in files and isinstance(part.table, Table)):
@@ -246,7 +253,9 @@ def _table(table: Table) -> TableSpec:
 
 
 def passed_on(root: Node, parameters: Mapping[int, Any]) -> tuple[int, int] | None:
-    """(rows to skip, rows to pass on or -1) of a root fragment that only passes its input on; None for another."""
+    """Return (rows to skip, rows to pass on or -1) of a root fragment that only passes its input on; None for any
+    other.
+    """
     node = root.input if isinstance(root, Root) else root
     if isinstance(node, Receive):
         return (0, -1) if node.columns == root.columns else None

@@ -1,4 +1,4 @@
-"""By which equalities of its condition a join's sides can be brought together, and the keys as columns that a router goes by."""
+"""Equalities of a join's condition by which its sides can be brought together, and their keys as columns for a router."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """An expression of each side. Two nulls are equal in some (IS NOT DISTINCT FROM), so a router sends them to one place."""
+    """An equality of two expressions, one of each side. Under IS NOT DISTINCT FROM two nulls are equal, so a router
+    sends them to one place.
+    """
 
     left: Expr
     right: Expr
@@ -54,7 +56,7 @@ def _is_of(expr: Expr, side: Node) -> bool:
 
 
 def with_keys(flow: Flow, keys: Sequence[Expr], assembly: Assembly) -> tuple[Flow, tuple[Column, ...]]:
-    """The flow with a column for each key: those that are none are computed, for a router alone."""
+    """Return the flow with a column for each key: keys that are not columns are computed, for the router only."""
     carried = flow.node.columns
     columns, computed = [], []
     for key in keys:

@@ -1,7 +1,7 @@
-"""EVALUATOR and PROJECT SET: each row by itself, so they stay where their input is.
+"""EVALUATOR and PROJECT SET: both take each row by itself, so they run where their input is.
 
-Columns that are passed on keep what is known of them: by which columns the rows are parted, and their order. An order by a
-column that is not passed on could not be restored after an exchange, so such an input is brought to one place first.
+Columns that are passed on keep their properties: the partitioning of the rows, and their order. An order by a column
+that is not passed on could not be restored after an exchange, so such an input is gathered in one place first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def evaluator(node: Evaluator | ProjectSet, assembly: Assembly) -> Flow:
 
 
 def _rename_partitioning(parted: tuple[Equals, ...] | None, node: Evaluator | ProjectSet) -> tuple[Equals, ...] | None:
-    """The keys in terms of the columns that pass them on; None when one is lost."""
+    """Translate the partitioning into the columns that pass its keys on; None if a key is not passed on."""
     if parted is None:
         return None
     pairs = list(zip(node.columns, node.emit, strict=True))

@@ -1,8 +1,9 @@
-"""A logical stream as it will flow: the open piece of plan that makes it, and where that runs.
+"""A logical stream being planned: the open piece of plan that produces it, and the instances that run it.
 
-A `Flow` is a fragment that has not been cut yet. Operators that need no movement of rows grow it; an exchange cuts it
-(`engine.planner.distribute.assembly`) and begins another. Its *distribution* is told by three things: how many instances it has
-(one: all rows are in one place), by which columns its rows are parted over them, and in which order each instance gives them.
+A `Flow` is a fragment that has not been cut yet. Operators that need no movement of rows extend it; an exchange cuts it
+(`engine.planner.distribute.assembly`) and begins another. Its *distribution* has three parts: the number of its
+instances (one: all rows are in one place), the columns by which its rows are partitioned over them, and the order in
+which each instance gives them.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ Equals = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """See the module's docstring.
+    """A fragment that has not been cut yet, and the distribution of its rows; see the module's docstring.
 
     node: the piece of plan. inputs: the edges that it reads.
-    parted: rows that agree in these columns are in one instance; None: nothing is known. Each key is a set of columns that
-        are equal to one another, in the order in which the keys were hashed.
-    by_range: the readers' own columns (one of each reader that reads splits) by whose values the readers' splits were made, if
-        that is how the rows are parted: where a value is then follows from the files, and from no hash.
+    parted: rows that agree in these columns are in one instance; None: nothing is known. Each key is a set of columns
+        that are equal to one another, in the order in which the keys were hashed.
+    by_range: the readers' own columns (one of each reader that reads splits) by whose values the readers' splits were
+        made, if the rows are partitioned in that way: the place of a value then follows from the files, and not from a
+        hash.
     order: every instance gives its rows in this order, by columns of `node`.
     in_turn: whether each instance's rows precede the next one's in that order.
-    before_sets: the flow below a PROJECT SET over rows in order. No key tells the rows of a set apart, so where streams are not
-        merged but sorted again, it is this flow's that are, and the sets run after that.
+    before_sets: the flow below a PROJECT SET over ordered rows. No key distinguishes the rows of a set, so if streams
+        are sorted again instead of merged, this flow is sorted, and the sets run after that.
     limit: a LIMIT whose first stage each instance has done, and whose second is still to be done over all of them.
-    size: bytes of column data below it, as far as known: what a choice between moving one side or the other goes by.
+    size: bytes of column data below it, as far as known; it decides which side of a join moves.
     """
 
     node: Node
@@ -69,7 +71,9 @@ def same_places(flows: Sequence[Flow]) -> bool:
 
 
 def together(flows: Sequence[Flow]) -> tuple[tuple[Instance, ...], tuple[int, ...]]:
-    """(instances, inputs) of the fragment that several flows grow into: on every member where one of them is."""
+    """Return (instances, inputs) of the fragment that several flows merge into: it runs on every member that has one of
+    them.
+    """
     instances: dict[str, Instance] = {}
     for flow in flows:
         for instance in flow.instances:

@@ -1,8 +1,9 @@
-"""Rows dealt out by the hash of their keys: by which columns that can be done.
+"""Hash partitioning: which keys rows can be hashed by, and the exchange that does it.
 
-Two flows that are hashed to the same members agree on where a key goes only if both compute the same number from equal values.
-Equal values of different types may be stored differently, so keys are compared by *class*: those of one class are brought to
-one form before they are hashed (`engine.planner.distribute.dispatch`). A key without a class is not hashed by.
+Two flows that are hashed to the same members agree on the place of a key only if both compute the same number from
+equal values. Equal values of different types may be stored differently, so keys are compared by *class*: those of one
+class are brought to one form before they are hashed (`engine.planner.distribute.dispatch`). A key without a class
+cannot be hashed by.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ _TEXT: Final = (t.TEXT, t.VARCHAR, t.NAME, t.CHAR, t.UNKNOWN)
 
 
 def hash_class(pg: t.PgType) -> str | None:
-    """Return the class that values are hashed as: equal values of one class have one hash. None: they are not hashed."""
+    """Return the class that values are hashed as: equal values of one class have one hash. None: the type is not
+    hashed.
+    """
     if pg in _EXACT:
         return "exact"
     if pg in (t.FLOAT4, t.FLOAT8):
@@ -41,6 +44,6 @@ def hash_partition(
     assembly: Assembly,
     carried: tuple[Column, ...] | None = None,
 ) -> Flow:
-    """The flow's rows dealt out to `members` by these keys. carried: the columns that go with them, all unless said."""
+    """Send the flow's rows to `members` by the hash of these keys. carried: the columns that cross, all by default."""
     moved = assembly.exchange(flow, HashRouter(keys), tuple(Instance(member) for member in members), carried)
     return replace(moved, parted=tuple(frozenset({key.id}) for key in keys))

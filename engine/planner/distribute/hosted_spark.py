@@ -1,8 +1,9 @@
-"""A query on the Spark of another member: the whole of it is one fragment there, and its rows come here.
+"""A query on the Spark of another member: all of it is one fragment there, and its rows come here.
 
-Members may share one Spark application: one of them has the driver, and the others name it (`spark.member`). A plan for Spark is
-Spark's to part in any case, so nothing of it is taken apart: the plan below FINAL moves to the member that has the driver, whose
-tasks send to the initiator. Tasks give no keys to merge by, so ordered rows are sorted again where they arrive.
+Members may share one Spark application: one of them has the driver, and the others name it (`spark.member`). Spark
+partitions its own work, so such a plan is not taken apart: the plan below FINAL moves to the member that has the
+driver, whose tasks send to the initiator. Tasks give no keys to merge by, so ordered rows are sorted again where they
+arrive.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ from engine.planner.optimizer.ordering import asks_for_order, ordering_of
 def distribute_to_host(
     plan: Root, setting: Setting, host: str, reason: str, change: StagedChange | None = None
 ) -> PhysicalPlan | None:
-    """The plan with everything below FINAL on the host's Spark. change: the plan's rows are to be written, by the host's tasks
-    where they can. None for a plan whose columns cannot cross between members, or whose order cannot be made again here."""
+    """Return the plan with everything below FINAL on the host's Spark; None for a plan whose columns cannot cross
+    between members, or whose order cannot be restored here.
+
+    change: the plan's rows are to be written, by the host's tasks where they can.
+    """
     below = _with_sort_keys(plan.input)
     order = ordering_of(below)
     if not order and asks_for_order(below):
@@ -49,7 +53,7 @@ def _gather_here(plan: Root, flow: Flow, order: Ordering, assembly: Assembly) ->
 
 
 def _with_sort_keys(node: Node) -> Node:
-    """The plan giving its sort keys too, which the initiator sorts by."""
+    """Add the sort keys that the initiator sorts by to the plan's columns."""
     keys = tuple(key.column for key in ordering_of(node))
     return _add_columns(node, keys) if keys else node
 

@@ -1,23 +1,25 @@
-"""The order of inner joins, so that few rows are left by the time that many would move, and each exchange has an equality to go by.
+"""The order of inner joins, chosen so that few rows are left to move, and so that each exchange has an equality to
+partition by.
 
-An engine that is given a whole query orders its joins itself; here fragments are cut between them, and `FROM a, b, c WHERE ...`
-is at first a product of a and b. So a group of inner and cross joins, with the filter above it, is taken apart into relations and
-conjuncts and built anew, left-deep: the largest relation first, since it is the one that should not move, then always one that an
-equality connects with what is there. Of these
+An engine that receives a whole query orders its joins itself. Here fragments are cut between joins, and `FROM a, b, c
+WHERE ...` begins as a product of a and b. So a group of inner and cross joins, with the filter above it, is taken apart
+into relations and conjuncts and rebuilt left-deep: first the largest relation, since it is the one that should not
+move, then always a relation that an equality connects with those before it. Among these
 
-1. those that move nothing come first: relations that every instance reads whole (`everywhere`), and those whose files lie beside
-   the largest one's (`side_by_side`), unless they would multiply the rows;
+1. those that move nothing come first: relations that every instance reads whole (`replicated`), and those that are
+   co-located with the largest one (`colocated_join`), unless they would multiply the rows;
 2. then the one that leaves the fewest rows (`engine.planner.optimizer.cardinality`); of equals, the smallest;
-3. what nothing connects comes last.
+3. relations that no equality connects come last.
 
-Each conjunct goes to the first join where all that it names is there. An equality that every branch of an OR has is taken out of
-it, besides staying in it, and so is what every branch says of one relation: the OR of that goes to the relation (PostgreSQL's
-orclauses.c). A condition with a subquery that stands for itself goes to the relation that it concerns. A correlated one is dear,
-as each instance asks it of a whole table: it waits for the joins that move nothing, and is done before the first that does.
+Each conjunct goes to the first join at which all of its columns are present. An equality that every branch of an OR has
+is extracted from it, besides staying in it, and so are the conditions of every branch on one relation: their OR goes to
+the relation (PostgreSQL's orclauses.c). A condition with an uncorrelated subquery goes to the relation that it
+concerns. A correlated one is expensive, as each instance evaluates it over a whole table: it waits for the joins that
+move nothing, and runs before the first one that does.
 
-Taking the smallest relation instead was tried first: TPC-H's query 5 then joins customers with suppliers of the same nation
-before it looks at the orders, and has sixty rows for each of lineitem's. Within a fragment the order does not matter: there the
-engine chooses again.
+Rejected: beginning with the smallest relation. TPC-H's query 5 then joins customers with suppliers of the same nation
+before it looks at the orders, and has sixty rows for each of lineitem's. Within a fragment the order does not matter:
+there the engine chooses again.
 """
 
 from __future__ import annotations
@@ -46,8 +48,9 @@ from wire.types import pg_types as t
 
 
 def order_joins(node: Node, assembly: Assembly) -> Node:
-    """The plan with its groups of inner joins in order, of no more columns than are used above them; those inside of
-    expressions are left to the engine."""
+    """Order the groups of inner joins in a plan, and reduce their columns to those used above them. Joins inside of
+    expressions are left to the engine.
+    """
     return narrow(_order_joins(node, assembly))
 
 
@@ -63,7 +66,7 @@ def _order_joins(node: Node, assembly: Assembly) -> Node:
 
 
 def _rebuilt(nodes: list[Node], parts: list[Expr], assembly: Assembly) -> tuple[Node, tuple[Expr, ...]]:
-    """(the relations joined, the conditions that stay above them)."""
+    """Return the relations joined, and the conditions that stay above them."""
     nodes = [_order_joins(node, assembly) for node in nodes]
     movable, rest = _split_conjuncts(parts)
     nodes = [_with_filter(node, _derive_conditions(movable, node)) for node in nodes]
@@ -75,7 +78,7 @@ def _rebuilt(nodes: list[Node], parts: list[Expr], assembly: Assembly) -> tuple[
 
 
 def _split_conjuncts(parts: Iterable[Expr]) -> tuple[list[Expr], list[Expr]]:
-    """Conjuncts that may stand in a join's condition, and those that stay above."""
+    """Split conjuncts into those that may stand in a join's condition, and those that stay above."""
     movable: list[Expr] = []
     rest: list[Expr] = []
     for part in parts:
@@ -87,7 +90,7 @@ def _split_conjuncts(parts: Iterable[Expr]) -> tuple[list[Expr], list[Expr]]:
 
 
 def _common(part: Or) -> Iterator[Expr]:
-    """The equalities that every branch has."""
+    """Yield the equalities that every branch of an OR has."""
     first, *others = (conjuncts(branch) for branch in part.args)
     for candidate in first:
         if is_equality(candidate) and all(candidate in other for other in others):
@@ -107,7 +110,9 @@ def _derive_conditions(parts: Iterable[Expr], relation: Node) -> tuple[Expr, ...
 
 
 def _with_own_filters(relations: Sequence[Node], parts: Sequence[Expr]) -> tuple[list[Node], list[Expr]]:
-    """Conditions with subqueries that stand for themselves, applied to the relation that they concern; and the others."""
+    """Apply conditions with uncorrelated subqueries to the relation that they concern. Returns the relations, and the
+    other conditions.
+    """
     filtered: list[Node] = []
     left = list(parts)
     for relation in relations:
@@ -140,8 +145,9 @@ def _is_correlated(part: Expr) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Relation:
-    """A relation, or what has been joined so far. beside: where nothing has moved yet, the readers' columns by which files
-    have been dealt out; None afterwards."""
+    """A relation, or the join of several. beside: while nothing has moved, the readers' columns by which files have
+    been dealt out; None afterwards.
+    """
 
     node: Node
     estimate: Estimate
@@ -150,7 +156,7 @@ class _Relation:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A relation joined next. apart: whether no equality connects it. moves: whether rows move for it, or become more."""
+    """A relation joined next. apart: whether no equality connects it. moves: whether rows move for it, or multiply."""
 
     relation: _Relation
     joined: _Relation
@@ -163,9 +169,9 @@ class _Step:
 
 
 class _Group:
-    """The relations of a group, one after the other.
+    """The relations of a group, joined one after the other.
 
-    conditions: those that may stand in a join's. rest: those that may not, and have no place yet.
+    conditions: those that may stand in a join's condition. rest: those that may not, and have no place yet.
     """
 
     def __init__(self, nodes: Sequence[Node], conditions: list[Expr], rest: list[Expr], assembly: Assembly) -> None:
@@ -176,7 +182,7 @@ class _Group:
         self._alike: dict[tuple[int, ...], bool] = {}
 
     def join_all(self) -> tuple[Node, tuple[Expr, ...]]:
-        """(all of them joined, the conditions that stay above)."""
+        """Return all relations joined, and the conditions that stay above."""
         joined = max(self._left, key=lambda relation: relation.estimate.rows)
         self._left.remove(joined)
         while self._left:
@@ -187,7 +193,7 @@ class _Group:
                 step = self._step(joined, relation)
             joined = step.joined
             self._conditions = [part for part in self._conditions if not _is_within(part, joined.node.columns)]
-        # What is left of the conditions names columns of an enclosing query.
+        # The remaining conditions refer to columns of an enclosing query.
         return _with_filter(joined.node, tuple(self._conditions)), tuple(self._rest)
 
     def _step(self, joined: _Relation, relation: _Relation) -> _Step:
@@ -203,7 +209,7 @@ class _Group:
         return _Step(relation, _Relation(node, rows, beside), apart, moves)
 
     def _beside(self, joined: _Relation, relation: _Relation, fitting: Sequence[Expr]) -> tuple[Keyed, ...] | None:
-        """By what files are dealt once the relation has been joined; None if rows move for it."""
+        """Return the columns by which files are dealt out once the relation has been joined; None if rows move for it."""
         if joined.beside is None:
             return None
         found = (self._lying_alike(joined.beside, joined, relation, part) for part in fitting)
@@ -212,7 +218,7 @@ class _Group:
     def _lying_alike(
         self, beside: tuple[Keyed, ...], joined: _Relation, relation: _Relation, part: Expr
     ) -> tuple[Keyed, ...]:
-        """The tables that lie side by side by an equality, if they do."""
+        """Return the tables that an equality joins co-located; none if it does not."""
         if not (is_equality(part) and isinstance(part, Call)):
             return ()
         ends = [arg.column for arg in part.args if isinstance(arg, ColumnRef)]
@@ -233,7 +239,7 @@ class _Group:
         return tables if self._alike[key] else ()
 
     def _push_conditions(self, relation: _Relation) -> _Relation:
-        """The relation with the conditions that concern it and would be dearer afterwards."""
+        """Apply the conditions on a relation that would be more expensive after the join."""
         own = tuple(part for part in self._rest if _concerns(part, relation.node))
         if not own:
             return relation

@@ -1,17 +1,18 @@
-"""JOIN: one side brought to the other, or both to where their keys meet.
+"""JOIN: one side is brought to the other, or both to where their keys meet.
 
 In the order of preference:
 
-1. **read whole**: a small side whose tables every member can read, and that does not depend on chance, is left as it is in every
-   instance of the other side. It is read as often as there are instances, which costs less than an exchange's round trip;
-2. **side by side**: the files of both sides are dealt out such that what matches is on one member already (`side_by_side`);
+1. **read whole**: a small side whose tables every member can read, and that is deterministic, stays as it is in every
+   instance of the other side. It is read once for each instance, which costs less than an exchange's round trip;
+2. **co-located**: the files of both sides are dealt out such that matching rows are already on one member (`colocated_join`);
 3. **by lookup**: each of a few rows goes to the one instance of a large table that has its key (`lookups`);
 4. **mirrored**: another small side (pinned, or a result) is sent to every instance of the other;
-5. **hashed**: both sides go where their equality keys meet; a side that is there already does not move;
+5. **hashed**: both sides go where their equality keys meet; a side that is hashed so already does not move;
 6. **mirrored** again, whatever its size, where there is no equality: comparing all with all costs more than sending does;
 7. **gathered**: everything goes to the initiator.
 
-What is sent everywhere must not be the side whose rows an outer join keeps when nothing matches: each instance would keep them.
+The side that is sent everywhere must not be one whose rows an outer join keeps when nothing matches: each instance
+would keep them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from engine.planner.distribute.hashing import hash_partition
 from engine.planner.distribute.lookups import by_lookup
 from engine.planner.distribute.replicated import is_read_whole
 
-#: A value that moves is taken to have so many bytes.
+#: The assumed bytes of a value that moves.
 _VALUE_BYTES: Final = 16
 #: The kinds for which a side may be present in every instance of the other.
 _LEFT_EVERYWHERE: Final = ("inner", "cross", "right")
@@ -83,7 +84,7 @@ def _with_lookups(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Fl
 
 
 def _with_one_mirrored(node: Join, left: Flow, right: Flow, assembly: Assembly, *, limited: bool = True) -> Flow | None:
-    """The smaller side moves, if the kind lets it. limited: only if it is within the setting's limit."""
+    """Mirror the smaller side, if the join's kind permits it. limited: only if it is within the setting's limit."""
     at_left, at_right = _sent(node.left, left, assembly), _sent(node.right, right, assembly)
     most = assembly.setting.mirror_limit if limited else max(at_left, at_right)
     may_left = node.kind in _LEFT_EVERYWHERE and at_left <= most
@@ -96,8 +97,9 @@ def _with_one_mirrored(node: Join, left: Flow, right: Flow, assembly: Assembly, 
 
 
 def _sent(node: Node, flow: Flow, assembly: Assembly) -> int:
-    """About how many bytes would move: as many as are read, unless ANALYZE has told how many rows come out of it. A guess
-    by footers is not enough: what is sent to all had better not be more than was thought."""
+    """Estimate the bytes that would move: as many as are read, unless ANALYZE gives the number of rows that come out.
+    An estimate from footers is not enough, since a side that is sent to all members must not exceed it.
+    """
     tables = [part.table for part in walk_all(node) if isinstance(part, TableReader)]
     if not tables or not all(isinstance(table, Table) and table.statistics is not None for table in tables):
         return flow.size
@@ -123,7 +125,7 @@ def _hash_join(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow 
 
 
 def _places(flow: Flow, keys: Sequence[Expr]) -> tuple[int, ...] | None:
-    """Return the places of the keys that the flow is hashed by already, in that order; None where it is not."""
+    """Return the positions of the keys by which the flow is hashed already, in that order; None if it is not."""
     if flow.parted is None or flow.by_range or flow.is_single:
         return None
     places = []
@@ -136,7 +138,7 @@ def _places(flow: Flow, keys: Sequence[Expr]) -> tuple[int, ...] | None:
 
 
 def _members(left: Flow, right: Flow, assembly: Assembly) -> tuple[str, ...]:
-    """Where both sides go: wherever one of them is spread."""
+    """Return the members that both sides go to: those over which one of them is spread."""
     spread = {m for flow in (left, right) if not flow.is_single for m in flow.members}
     spread = spread or {*left.members, *right.members}
     known = [member for member in assembly.setting.members if member in spread]
@@ -144,13 +146,13 @@ def _members(left: Flow, right: Flow, assembly: Assembly) -> tuple[str, ...]:
 
 
 def _hash_by_keys(flow: Flow, keys: Sequence[Expr], members: Sequence[str], assembly: Assembly) -> Flow:
-    """The flow hashed by these keys."""
+    """Hash the flow by these keys."""
     keyed, columns = with_keys(flow, keys, assembly)
     return hash_partition(keyed, columns, members, assembly, carried=flow.node.columns)
 
 
 def _join_fragments(node: Join, left: Flow, right: Flow, *, onto: Flow | None = None, also: bool = False) -> Flow:
-    """Both sides in one fragment; `onto`: where one of them is, if the other comes to it (`also`: over an edge)."""
+    """Join both sides in one fragment. `onto`: the side that stays, if the other comes to it (`also`: over an edge)."""
     instances, inputs = together([left, right])
     if onto is not None:
         instances = onto.instances
@@ -163,7 +165,9 @@ def _join_fragments(node: Join, left: Flow, right: Flow, *, onto: Flow | None = 
 
 
 def _join_partitioning(node: Join, pairs: Sequence[Equality]) -> tuple[Equals, ...] | None:
-    """By which columns the rows of a hashed join are parted: those that an outer join does not fill with nulls."""
+    """Return the columns by which the rows of a hashed join are partitioned: those that an outer join does not fill
+    with nulls.
+    """
     sides = {"inner": (True, True), "left": (True, False), "right": (False, True)}.get(node.kind)
     if sides is None:
         return None

@@ -1,25 +1,27 @@
-"""JOIN READER: a few rows look up theirs in a large table, each on the member that has its key.
+"""JOIN READER: each of a few rows looks up its matches in a large table, on the member that has its key.
 
-CockroachDB's RFC, "Join-by-lookup", gives two ways to do it. Fetching from afar is one; the other, which is this one, sends each
-row by a range router to the instance of the join that has its key's range, and the data go on from there. The table needs no
-index for it: files whose ranges of the key do not overlap, as a sorted or clustered load leaves them, are dealt out such that
-each instance's keys precede the next one's (`readers.in_order`), and the bounds between them are the router's.
+CockroachDB's RFC, "Join-by-lookup", gives two ways to do it. One fetches from afar. The other, implemented here, sends
+each row by a range router to the instance of the join that has its key's range, and the data go on from there. The
+table needs no index for it: files whose ranges of the key do not overlap, as a sorted or clustered load leaves them,
+are dealt out such that each instance's keys precede the next one's (`readers.in_order`), and the router uses the bounds
+between them.
 
-Within an instance the lookup is the engine's. What has arrived is the side that its join builds from, whichever way round and
-also where an outer join keeps it, and from the keys in it DuckDB makes a filter of the table's scan: the values themselves if they
-are a few dozen, a bitmap if they are dense, else their range and a Bloom filter. Row groups that it excludes are not read: three
-keys cost three row groups. Of many scattered keys only the range counts, which routing by range has narrowed to the instance's. An
-instance at which nothing arrives reads next to nothing.
+Within an instance the engine does the lookup. The rows that have arrived are the build side of its join, whichever side
+they are on, and also where an outer join keeps them. From their keys DuckDB makes a filter of the table's scan: the
+values themselves if they are a few dozen, a bitmap if they are dense, else their range and a Bloom filter. Row groups
+that the filter excludes are not read: three keys cost three row groups. With many scattered keys only their range
+excludes row groups, and routing by range has narrowed it to the instance's own. An instance at which nothing arrives
+reads next to nothing.
 
-**When.** The rows that move must be few (`_is_few`): within the limit for what is mirrored, since all of them may have one key's
-range and then weigh on one member, and few beside the table, so that the lookups pass most of it by. Then a lookup moves less
-than the alternatives do: a mirrored side arrives once at every instance and not once in all, and a hashed join moves the large
-table. A side that each instance can read for itself, for less than the mirror limit, is cheaper still, and `joins` asks for that
-first. An outer join may keep the rows that move, each of which is in one place; where it keeps the table's rows nothing would be
-looked up, as all of it is read.
+**When.** The rows that move must be few (`_is_few`): within the limit for mirrored sides, since all of them may fall
+into one key range and then load one member, and few in relation to the table, so that the lookups skip most of it. Then
+a lookup moves less than the alternatives: a mirrored side arrives once at every instance and not once in all, and a
+hashed join moves the large table. A side that each instance can read for itself, for less than the mirror limit, is
+cheaper still, and `joins` tries that first. An outer join may keep the rows that move, each of which is in one place.
+If it keeps the table's rows, a lookup would save nothing, as all of the table is read.
 
-Rejected: setting up an instance when the first row for it arrives, as the RFC considers for tables with ranges on every node. A
-`start` goes to all participants at once here, and one without rows is over as soon as its senders are.
+Rejected: setting up an instance when the first row for it arrives, as the RFC considers for tables with ranges on every
+node. A `start` goes to all participants at once here, and an instance without rows ends as soon as its senders do.
 """
 
 from __future__ import annotations
@@ -39,11 +41,11 @@ from engine.planner.distribute.readers import InOrder, in_order
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
-#: The table has at least so many rows for each one that looks up.
+#: The table has at least this many rows for each row that looks up.
 _ROWS_FOR_EACH: Final = 10
 _LEFT_MOVES: Final[Sequence[JoinKind]] = ("inner", "left")
 _RIGHT_MOVES: Final[Sequence[JoinKind]] = ("inner", "right")
-#: Types whose values compare with those of a reader's key as their literals do, in classes.
+#: Classes of types whose values compare with those of a reader's key as their literals do.
 _COMPARABLE: Final = ((t.INT2, t.INT4, t.INT8), (t.TEXT, t.VARCHAR), (t.DATE,), (t.TIMESTAMP,))
 
 
@@ -56,7 +58,7 @@ class _Side:
 
 
 def by_lookup(node: Join, left: Flow, right: Flow, assembly: Assembly) -> tuple[Flow, Flow] | None:
-    """Both sides where the table's instances are; None where a lookup does not apply."""
+    """Return both sides on the members of the table's instances; None if a lookup does not apply."""
     sides = _Side(node.left, left), _Side(node.right, right)
     if node.kind in _LEFT_MOVES:
         moved = _looked_up(*sides, [(pair.left, pair.right) for pair in equalities(node)], assembly)
@@ -72,7 +74,9 @@ def by_lookup(node: Join, left: Flow, right: Flow, assembly: Assembly) -> tuple[
 def _looked_up(
     few: _Side, table: _Side, keys: Sequence[tuple[Expr, Expr]], assembly: Assembly
 ) -> tuple[Flow, Flow] | None:
-    """(the rows that move, the table). keys: an expression of each side, equal where they match."""
+    """Return the flow of the rows that move, and the flow of the table. keys: an expression of each side, equal where
+    they match.
+    """
     if not _is_few(few, table, assembly) or any(any(subplans(part)) for part in table.node.walk()):
         return None
     for key, own in keys:
@@ -83,7 +87,7 @@ def _looked_up(
 
 
 def _is_few(few: _Side, table: _Side, assembly: Assembly) -> bool:
-    """See the module's docstring. A wrong estimate costs time and never rows."""
+    """Whether the rows are few enough; see the module's docstring. A wrong estimate costs time and never rows."""
     if table.flow.is_single:
         return False
     moving = assembly.rows(few.node)
@@ -92,7 +96,7 @@ def _is_few(few: _Side, table: _Side, assembly: Assembly) -> bool:
 
 
 def _by_key(table: _Side, key: Expr, assembly: Assembly) -> InOrder | None:
-    """The table in the order of its key: not on much fewer members than it would be otherwise."""
+    """Return the table in the order of its key, if that leaves it on not many fewer members than otherwise."""
     found = in_order(table.node, OrderKey(key.column), assembly) if isinstance(key, ColumnRef) else None
     if found is None or 2 * len(found.flow.instances) < len(table.flow.instances):
         return None
@@ -104,7 +108,7 @@ def _is_comparable(key: SqlType, own: SqlType) -> bool:
 
 
 def _sent(few: Flow, key: Expr, table: InOrder, assembly: Assembly) -> Flow:
-    """The rows at the instances that have their keys."""
+    """Send the rows to the instances that have their keys."""
     keyed, (column,) = with_keys(few, (key,), assembly)
     members = table.flow.members
     router = RangeRouter((OrderKey(column),), table.bounds, members)

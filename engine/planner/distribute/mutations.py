@@ -1,16 +1,16 @@
 """MUTATE: each instance of its input's flow writes the rows that it makes, and only intents travel.
 
-Rows may be written wherever they are, since a table is a set of files: what has moved has moved for the input's sake (a join, a
-group), never for the writing. So MUTATE tops the flow as it is, and the root on the initiator is the RFC's intent collector: it
-receives what each instance has done. Files that are to be written anew may be split over instances, as any file that is read;
-they are taken away as a whole, by the initiator, when all have told what they wrote.
+Rows may be written wherever they are, since a table is a set of files: rows move for the sake of the input (a join, a
+group), never for the writing. So MUTATE tops the flow as it is, and the root on the initiator is the RFC's intent
+collector: it receives the reports of all instances. Files that are to be rewritten may be split over instances, as any
+file that is read; the initiator removes them as a whole, when all instances have reported what they wrote.
 
-Where the flow is a Spark's on each member, the tasks of each write. A Spark that sees all the tables parts its work itself, on
-its executors; where there are none but those inside of members, the files are parted over the members' Sparks, as long as
-nothing but intents moves between them (`engine.planner.distribute`).
+If the flow runs on the Spark of each member, the tasks of each Spark write. A Spark that sees all the tables partitions
+its work itself, over its executors. Where the only Sparks are those inside of members, the files are partitioned over
+them, as long as nothing but intents moves between them (`engine.planner.distribute`).
 
-Not here, and rows are sent to the initiator, who writes: what runs there anyway; a LIMIT whose second stage is to come; of what
-Spark reads, that which its tasks cannot write each for itself.
+In three cases rows are sent to the initiator, which writes them: a plan that runs there anyway; a LIMIT whose second
+stage is still to come; and rows from Spark that its tasks cannot each write for themselves.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def may_mutate(flow: Flow, change: StagedChange, assembly: Assembly) -> bool:
 
 
 def collect_intents(flow: Flow, change: StagedChange, assembly: Assembly) -> Flow:
-    """The root's flow: the intents of all instances."""
+    """Return the root's flow: the intents of all instances."""
     rows = change.rules.input.columns
     node = flow.node if flow.node.columns == rows else Evaluator(rows, flow.node, references_to(rows))
     named = (("changed", t.INT8), ("told", t.TEXT), ("returned", t.BYTEA))

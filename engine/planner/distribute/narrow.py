@@ -1,8 +1,9 @@
-"""Below joins, only columns that are used above: what crosses an exchange is what its consumer needs.
+"""Narrow joins: an exchange below a join carries only the columns that its consumer needs.
 
-The passes prune what nobody reads. What is read for a filter, or for a join that is done, is still among a join's columns, which
-are all of its inputs', and would be sent along. So each input of a join that has such columns gets an EVALUATOR that leaves them
-out. It costs nothing where nothing moves: the engines see through it.
+The optimizer's passes remove columns that nobody reads. A column that is read for a filter, or for a join that is done,
+is still among a join's columns, which are all of its inputs' columns, and would be sent along. So each input of a join
+that has such columns gets an EVALUATOR that leaves them out. It costs nothing where nothing moves, since the engines
+optimise it away.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from engine.planner.distribute.assembly import references_to
 
 
 def narrow(node: Node) -> Node:
-    """The plan with narrow joins; its own columns stay what they are."""
+    """Return the plan with narrow joins; its own columns stay the same."""
     if isinstance(node, Aggregator) and _is_of_joins(node.input):
         return replace(node, input=_side(node.input, {*node.group, *_used_by(node)}))
     if isinstance(node, Evaluator) and _is_join(node.input):
@@ -41,7 +42,7 @@ def _is_join(node: Node) -> bool:
 
 
 def _narrow_join(node: Node, used: set[Column]) -> Node:
-    """A join, of which these columns are used above, and maybe others that it needs itself."""
+    """Narrow a join, of which these columns are used above; it may keep others that its inputs need."""
     assert isinstance(node, Join)
     here = used | set(references(node.condition)) if node.condition is not None else used
     left, right = _side(node.left, here), _side(node.right, here)
@@ -49,7 +50,7 @@ def _narrow_join(node: Node, used: set[Column]) -> Node:
 
 
 def _side(node: Node, used: set[Column]) -> Node:
-    """A relation of which these columns are used, without the others."""
+    """Return a relation with only the columns in `used`."""
     if isinstance(node, Evaluator) and not any(map(is_volatile, node.emit)):
         pairs = [(column, expr) for column, expr in zip(node.columns, node.emit, strict=True) if column in used]
         return narrow(replace(node, columns=tuple(c for c, _ in pairs), emit=tuple(e for _, e in pairs)))

@@ -1,8 +1,8 @@
-"""From a logical node to its flow: which file knows what about which operator.
+"""From a logical node to its flow: the dispatch to the file of each operator.
 
-First come the subqueries in a node's own expressions, whose rows may be sent to it. Then every operator asks whether its
-expressions may be evaluated in several places (`whole.may_be_spread`); if not, it runs on the initiator over what its inputs send
-there. Then its own rule applies.
+Subqueries in a node's own expressions come first, since their rows may be sent to it. Then every operator is checked
+for whether its expressions may be evaluated in several places (`undistributable.may_be_spread`); if not, it runs on the
+initiator over the rows that its inputs send there. Otherwise its own rule applies.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from engine.planner.distribute.windows import distinct_on, window
 
 
 def plan(node: Node, assembly: Assembly) -> Flow:
-    """The flow of a logical node. Raises NotDistributable."""
+    """Return the flow of a logical node. Raises NotDistributable."""
     if isinstance(node, Aggregator) and node.filter is not None and any(subplans(node)):
         node = _with_having_apart(node)
     if not isinstance(node, (Evaluator, Join)):
@@ -48,7 +48,7 @@ def plan(node: Node, assembly: Assembly) -> Flow:
 
 
 def _with_having_apart(node: Aggregator) -> Evaluator:
-    """HAVING above the groups, where its subqueries have the place of any filter's."""
+    """Move HAVING above the groups, so that its subqueries are treated as those of any filter."""
     groups = replace(node, filter=None)
     return Evaluator(node.columns, groups, references_to(node.columns), node.filter)
 

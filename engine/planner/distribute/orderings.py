@@ -1,12 +1,13 @@
-"""SORT and LIMIT: sorted, and cut, where the rows are; merged, and cut again, on the initiator.
+"""SORT and LIMIT: rows are sorted and cut where they are; they are merged, and cut again, on the initiator.
 
-The rows that a LIMIT wants are among the first `count + offset` of each instance, ties included. The second stage is left to
-the consumer (`Flow.limit`): FINAL passes the merged streams on and counts, which stops the producers when it has enough.
+The rows that a LIMIT wants are among the first `count + offset` of each instance, ties included. The second stage is
+left to the consumer (`Flow.limit`): FINAL passes the merged streams on and counts rows, and stops the producers when it
+has enough.
 
-Where a table's files can be dealt out so that each instance's rows precede the next one's, a LIMIT over that order reads the
-instances in turn, most often the first alone; so does one over groups by that column, of which no two instances have the same.
-Without a LIMIT it does not: all instances had better work at once. Whether a SORT is left at all is seen when it is known who reads
-what (`engine.planner.optimizer.file_order`).
+Where a table's files can be dealt out so that each instance's rows precede the next one's, a LIMIT over that order
+reads the instances in turn, most often only the first. So does a LIMIT over groups by that column, since no two
+instances have a group in common. Without a LIMIT all instances work at once instead. Whether a SORT is needed at all is
+decided once the splits of each instance are known (`engine.planner.optimizer.file_order`).
 
 A Limit without a count only states that its rows have an order, which they keep.
 """
@@ -51,7 +52,7 @@ def limit(node: Limit, assembly: Assembly) -> Flow:
 
 
 def _in_turn(node: Limit, assembly: Assembly) -> Flow | None:
-    """The sorted input of a LIMIT whose instances are to be read one after the other; None where they cannot."""
+    """Return the sorted input of a LIMIT whose instances are to be read one after the other; None if they cannot be."""
     if not isinstance(node.input, Sort) or node.with_ties or assembly.setting.engine != "local":
         return None
     first = node.input.keys[0]
@@ -70,7 +71,7 @@ def _same_order(node: Limit, below: Flow, assembly: Assembly) -> Flow:
 
 
 def constant_count(count: Expr | None, assembly: Assembly) -> int | None:
-    """LIMIT's or OFFSET's number as far as it is known and lawful; None otherwise."""
+    """Return LIMIT's or OFFSET's number if it is known and valid; else None."""
     value: Any = None
     if isinstance(count, ParamRef):
         value = assembly.setting.parameters[count.index]

@@ -1,6 +1,7 @@
-"""The columns that a fragment's edge carries for its router and its consumer: the receiver's number, and a key to merge by.
+"""The columns that a fragment's edge carries for its router and its consumer: the receiver's number, and a key to merge
+by.
 
-They are computed by the fragment's statement, in the local engine; `engine.planner.distribute.dispatch` has them compiled.
+The fragment's statement computes them, in the local engine; `engine.planner.distribute.dispatch` has them compiled.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ BUCKET: Final = "bucket"
 
 @dataclass(frozen=True, slots=True)
 class _Named(Column):
-    """A column that is known by its name."""
+    """A column with a fixed name."""
 
     @property
     def label(self) -> str:
@@ -41,7 +42,9 @@ class _Named(Column):
 
 
 def outlet(plan: PhysicalPlan, fragment: Fragment) -> Node:
-    """The fragment's plan with the columns that its edge carries, and those that its router and its consumer go by."""
+    """Return the fragment's plan with the columns that its edge carries, and those that its router and its consumer
+    use.
+    """
     assert fragment.output is not None
     edge = plan.edge(fragment.output)
     fresh = count(1 + max(c.id for node in walk_all(fragment.root) for c in node.columns))
@@ -58,7 +61,7 @@ def outlet(plan: PhysicalPlan, fragment: Fragment) -> Node:
 
 
 def _with_extra(node: Node, carried: tuple[Column, ...], extra: Sequence[tuple[Column, Expr]]) -> Node:
-    """`node` giving these of its columns, then the extra ones, computed before they are sorted."""
+    """Return `node` with these of its columns, then the extra ones, computed before they are sorted."""
     columns = (*carried, *(column for column, _ in extra))
     if isinstance(node, (Sort, Limit)):
         below = node.input.columns
@@ -80,7 +83,7 @@ def _bucket_call(router: HashRouter | RangeRouter, target: Fragment) -> Expr:
 
 
 def bucket_number(router: HashRouter | RangeRouter, keys: Sequence[exp.Expression], target: Fragment) -> exp.Expression:
-    """The receiver's number from the values of the router's keys."""
+    """Compute the receiver's number from the values of the router's keys."""
     if isinstance(router, RangeRouter):
         return _range_number(router, keys[0], [instance.member for instance in target.instances])
     hashed = call("HASH", *(_hash_form(tree, key.type) for tree, key in zip(keys, router.keys, strict=True)))
@@ -88,7 +91,7 @@ def bucket_number(router: HashRouter | RangeRouter, keys: Sequence[exp.Expressio
 
 
 def _range_number(router: RangeRouter, tree: exp.Expression, members: Sequence[str]) -> exp.Expression:
-    """The first range whose end the value does not reach; the last one's has no end."""
+    """Compute the number of the first range whose end is greater than the value; the last range has no end."""
     key = router.ordering[0]
     numbers = [members.index(member) for member in router.members or members]
     typ = _BOUND_TYPES.get(key.column.type.pg, key.column.type)
@@ -101,7 +104,7 @@ def _range_number(router: RangeRouter, tree: exp.Expression, members: Sequence[s
     return cast(exp.Case(ifs=branches, default=integer(numbers[-1])), exp.DataType.build("INTEGER"))
 
 
-#: What the key is compared with, where its own type may not have the values of the table that the bounds are from.
+#: The types of the bounds, for keys whose own type may not have all values of the table that the bounds are from.
 _BOUND_TYPES: Final[Mapping[t.PgType, SqlType]] = dict.fromkeys((t.INT2, t.INT4), st.of(t.INT8))
 
 
@@ -124,7 +127,7 @@ def _sort_key_call(keys: Ordering) -> Expr:
             placed = f"{direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
             for tree in _sort_forms(arg, key.column.type):
                 parts += [tree, string(placed)]
-        # Of a few bytes in all, DuckDB makes a number instead.
+        # From a few bytes in all, DuckDB would make a number instead.
         parts += [string(""), string("ASC NULLS LAST")]
         return call("CREATE_SORT_KEY", *parts)
 

@@ -1,12 +1,12 @@
-"""Aggregates in two stages: what each instance computes of its rows, how those results are put together, and what is made of them.
+"""Aggregates in two stages: the partial results of each instance, their combination, and the final value.
 
-The first stage uses rows of the function table, so that either engine can run it. The second always runs in process; its
-functions are this file's own. Sums are carried in the widest type that they may need (a numeric of 38 digits, a double), so that
-an average or a variance is divided once, at the end, to PostgreSQL's digits.
+The first stage uses rows of the function table, so that either engine can run it. The second always runs in process;
+its functions are this file's own. Sums are carried in the widest type that they may need (a numeric of 38 digits, a
+double), so that an average or a variance is divided once, at the end, to PostgreSQL's digits.
 
-Variances and regressions of floats are put together from counts, means and squared deviations, pair by pair (Chan, Golub, LeVeque:
-"Updating formulae and a pairwise algorithm for computing sample variances"). The sums of squares would be simpler, and would lose
-all digits of values that lie far from zero and close together.
+Variances and regressions of floats are combined from counts, means and squared deviations, pair by pair (Chan, Golub,
+LeVeque: "Updating formulae and a pairwise algorithm for computing sample variances"). The sums of squares would be
+simpler, but they lose all digits of values that lie far from zero and close together.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _FLOATS: Final = (t.FLOAT4, t.FLOAT8)
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """One aggregate call, taken apart.
+    """The stages of one aggregate call.
 
-    first: the calls of the first stage. second: from the first's columns, the calls over them. final: from the second's
-    columns, the aggregate's value.
+    first: the calls of the first stage. second: makes the second stage's calls from the first's columns. final: makes
+    the aggregate's value from the second's columns.
     """
 
     first: tuple[AggregateCall, ...]
@@ -55,7 +55,7 @@ class Stages:
 
 
 def stages(call: AggregateCall) -> Stages | None:
-    """How a call is computed in two stages; None where its rows must be seen together (or its order matters)."""
+    """Return the stages of a call; None if its rows must be seen together (or its order matters)."""
     if call.function.kind != "aggregate":
         return None
     kind = call.args[0].type.pg if call.args else None
@@ -71,7 +71,7 @@ def _row(name: str, *args: t.PgType) -> Function:
 
 
 def _first(call: AggregateCall, function: Function, typ: SqlType, args: Sequence[Expr] | None = None) -> AggregateCall:
-    """A call of the first stage, over the same rows as the aggregate."""
+    """Return a call of the first stage, over the same rows as the aggregate."""
     given = call.args if args is None else tuple(args)
     return AggregateCall(typ, function, given, distinct=call.distinct, filter=call.filter)
 
@@ -107,7 +107,9 @@ def _count(call: AggregateCall, _kind: t.PgType | None) -> Stages:
 
 
 def _same_again(call: AggregateCall, _kind: t.PgType | None) -> Stages:
-    """Least of the least, all of all: the second stage is the first over its results."""
+    """Use the same aggregate in both stages, such as min over minima: the second stage aggregates the results of the
+    first.
+    """
     again = replace(call, distinct=False, filter=None, order_by=())
     return Stages((replace(call, order_by=()),), lambda columns: (replace(again, args=(_ref(columns[0]),)),), _itself)
 
@@ -133,7 +135,7 @@ def _as_float8(arg: Expr) -> Expr:
 
 
 def _exact_total(call: AggregateCall) -> AggregateCall:
-    """The sum of an exact argument with all its digits."""
+    """Return the sum of an exact argument with all its digits."""
     given = call.args[0].type
     typ = numeric(38, given.scale, given.display, minimum=given.minimum) if given.pg is t.NUMERIC else numeric(38, 0)
     return _first(call, _exact("sum", lambda engine, arg: exact_sum(engine, arg, given)[0]), typ)
@@ -154,7 +156,7 @@ def _count_rows(call: AggregateCall) -> AggregateCall:
 
 
 def _of_parts(typ: SqlType, local: Builder, columns: Sequence[Column]) -> Expr:
-    """A scalar of the second stage's results."""
+    """Compute a scalar from the second stage's results."""
     function = Function("combine", "function", tuple(c.type.pg for c in columns), typ.pg, local, strict=False)
     return Call(typ, function, tuple(_ref(column) for column in columns))
 
@@ -250,7 +252,7 @@ _COMBINED: Final[Mapping[str, str]] = {
 
 
 def _combination(moments: Sequence[str]) -> str:
-    """The moments of all partial results, as a struct `m`; null for no rows."""
+    """Return the SQL that combines the moments of all partial results, as a struct `m`; null for no rows."""
     given = ", ".join(f"{name} := ${i}" for i, name in enumerate(moments, 1))
     made = ", ".join(f"{name} := {_COMBINED[name]}" for name in moments)
     listed = f"array_agg(struct_pack({given})) FILTER (WHERE $1 > 0)"
@@ -258,7 +260,7 @@ def _combination(moments: Sequence[str]) -> str:
 
 
 def _by_moments(call: AggregateCall, first: Sequence[AggregateCall], moments: Sequence[str], value: str) -> Stages:
-    """value: the result by the moments' names."""
+    """Return the stages of an aggregate over moments. value: the result, in terms of the moments' names."""
     text = f"list_transform([{_combination(moments)}], lambda m: {value})[1]"
     function = _internal_aggregate(call.function.name, tuple(c.type.pg for c in first), call.type.pg, _text(text))
 

@@ -1,21 +1,23 @@
 """Placement: which operator runs on which member, when sources are pinned and data flows only along links.
 
-The channel seed's bottom-up placement. Operators form a tree; its leaves are pinned to the members that hold their files, its
-root to the member that answers the client (single sink). From the sources on:
+The channel seed's bottom-up placement. Operators form a tree; its leaves are pinned to the members that hold their
+files, its root to the member that answers the client (single sink). From the sources on:
 
 - an operator with one input goes where its input is while that member has room, else to the first member with room on the
   way to the next pinned consumer (usually the sink);
-- an operator with several inputs goes to the lowest common ancestor of theirs, in the tree that the links make towards that
-  consumer (`Topology.next_hops`: of several paths one is taken), else on along the way.
+- an operator with several inputs goes to their lowest common ancestor, in the tree that the links make towards that
+  consumer (`Topology.next_hops` takes one of several paths), or, if that member is full, to the first one with room on the way.
 
-Then `decompose` groups by member what is adjacent, and stitches the parts together with channels of one hop each. A member
-that is only passed through gets a part without operators: it passes on, which takes none of its capacity.
+Then `decompose` groups adjacent operators by member, and connects the parts with channels of one hop each. A member
+that is only passed through gets a part without operators, which forwards rows and takes none of its capacity.
 
-An operator is whatever the caller places as one: a fragment's instance (`engine.planner.distribute.relocate`), or finer. Pure;
-the same arguments give the same placement, a random one only with a generator of the caller's.
+The caller decides what an operator is: a fragment's instance (`engine.planner.distribute.relocate`), or something
+finer. The placement is pure: the same arguments give the same result, and it is random only with a generator of the
+caller's.
 
-Considered: searching all trees for one with room. The seed takes one and names the trade-off; an error that says which members
-are full is answered in the topology file, and a plan that one can predict is worth more than the last slot of a network.
+Considered: searching all trees for one with room. The seed takes one tree and names the trade-off. The error says which
+members are full, and the topology file can be changed; a predictable plan is worth more than the last slot of a
+network.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ from wire.errors import ConfigurationLimitExceeded, ObjectNotInPrerequisiteState
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """inputs: names of the operators that it reads. pinned: the member where it must run; leaves and the root have one."""
+    """An operator to place. inputs: names of the operators that it reads. pinned: the member where it must run; leaves
+    and the root have one.
+    """
 
     name: str
     inputs: tuple[str, ...] = ()
@@ -40,8 +44,11 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """nodes: where each operator runs. routes: the members that its output passes, from its own to its consumer's, both
-    included (one where they are the same); the root has none."""
+    """A placed tree of operators.
+
+    nodes: the member of each operator. routes: the members on the path of its output, from its own to its consumer's,
+    both included (one where they are the same); the root has none.
+    """
 
     nodes: Mapping[str, str]
     routes: Mapping[str, tuple[str, ...]]
@@ -50,8 +57,8 @@ class Placement:
 def place(operators: Sequence[Operator], topology: Topology, chance: Random | None = None) -> Placement:
     """Place a tree of operators, producers before consumers, the root last.
 
-    chance: takes random paths instead of the first ones. Raises ConfigurationLimitExceeded where members are full, and
-    ObjectNotInPrerequisiteState where the links lead nowhere; ValueError for what is no such tree.
+    chance: chooses random paths instead of the first ones. Raises ConfigurationLimitExceeded where members are full,
+    and ObjectNotInPrerequisiteState where the links lead nowhere; ValueError if the operators are not such a tree.
     """
     consumers = _consumers(operators)
     goals = _goals(operators, consumers)
@@ -92,7 +99,7 @@ def _consumers(operators: Sequence[Operator]) -> Mapping[str, str]:
 
 
 def _goals(operators: Sequence[Operator], consumers: Mapping[str, str]) -> Mapping[str, str]:
-    """For each operator but the root: the member of the next consumer that is pinned."""
+    """Return for each operator but the root the member of the next consumer that is pinned."""
     pinned = {operator.name: operator.pinned for operator in operators}
     goals: dict[str, str] = {}
     for operator in reversed(operators[:-1]):
@@ -102,7 +109,7 @@ def _goals(operators: Sequence[Operator], consumers: Mapping[str, str]) -> Mappi
 
 
 class _Room:
-    """How many operators each member still takes. What is pinned has its room before anything else."""
+    """The number of operators that each member can still take. Pinned operators get their room first."""
 
     def __init__(self, operators: Sequence[Operator], topology: Topology) -> None:
         self._capacity = {node.name: node.capacity for node in topology.nodes}
@@ -111,7 +118,7 @@ class _Room:
             self._check_pinned(member, [o.name for o in operators if o.pinned == member])
 
     def take(self, operator: str, way: Sequence[str]) -> str:
-        """The first member with room on the way. Raises ConfigurationLimitExceeded."""
+        """Take room on the first member of the path that has some. Raises ConfigurationLimitExceeded."""
         for member in way:
             if self._has_room(member):
                 self._taken[member] += 1
@@ -142,7 +149,7 @@ class _Room:
 
 
 def _way(tree: Mapping[str, str], start: str, goal: str) -> tuple[str, ...]:
-    """The members from one to another, both included."""
+    """Return the members from one to another, both included."""
     way = [start]
     while way[-1] != goal:
         if way[-1] not in tree:
@@ -159,7 +166,7 @@ def _until(way: tuple[str, ...], member: str) -> tuple[str, ...]:
 
 
 def _common(ways: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the common end of all ways: it begins at the lowest common ancestor and ends at the goal."""
+    """Return the common end of all paths: it begins at the lowest common ancestor and ends at the goal."""
     first, *others = ways
     at = next(i for i, member in enumerate(first) if all(member in other for other in others))
     return first[at:]
@@ -170,7 +177,7 @@ def _common(ways: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Adjacent operators on one member, producers first; none: it passes on what it receives."""
+    """Adjacent operators on one member, producers first; a part without operators passes on what it receives."""
 
     id: int
     node: str
@@ -187,14 +194,16 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """parts: producers before consumers, the root last. Every part but the root is the source of one channel."""
+    """A placed tree as parts, producers before consumers, the root last. Every part but the root is the source of one
+    channel.
+    """
 
     parts: tuple[Part, ...]
     channels: tuple[Channel, ...]
 
 
 def decompose(operators: Sequence[Operator], placement: Placement) -> Decomposition:
-    """Cut a placed tree at the members' borders."""
+    """Cut a placed tree at the borders between members."""
     consumers = _consumers(operators)
     parts: list[tuple[str, list[str]]] = []
     targets: list[int] = []

@@ -1,10 +1,10 @@
 """TABLE READER: one instance on every member that reads a split of the table.
 
-A table whose files (or row groups) are all excluded by the filter has no instance: it is read, as no rows, on the initiator. So
-is one with a single split, which nobody would read sooner.
+A table whose files (or row groups) are all excluded by the filter has no split: the initiator reads it, as no rows. The
+initiator also reads a table with a single split, which no other member would read sooner.
 
-Where the files' ranges of a column do not overlap, the instances can follow one another by it (`in_order`): what reads a table in
-turn, or sends rows to those that have their keys, asks for that.
+Where the files' ranges of a column do not overlap, the instances can follow one another by it (`in_order`). Plans that
+read a table in turn, or that send rows to the instances that have their keys, use that.
 """
 
 from __future__ import annotations
@@ -39,15 +39,20 @@ def table_reader(node: TableReader, assembly: Assembly) -> Flow:
 
 @dataclass(frozen=True, slots=True)
 class InOrder:
-    """A table's rows, each instance's values of a column before the next one's. bounds: as in `splits.Reading`."""
+    """A table's flow in which each instance's values of a column precede the next one's. bounds: as in
+    `splits.Reading`.
+    """
 
     flow: Flow
     bounds: tuple[object, ...]
 
 
 def in_order(node: Node, key: OrderKey, assembly: Assembly, *, grouped: bool = False) -> InOrder | None:
-    """A table's reader below evaluators that pass its column on as the key; None for what is not, or not in its order.
-    grouped: aggregators may be on the way that group by the column: no two instances have a value of it in common."""
+    """Return the flow of a table's reader below evaluators that pass its column on as the key, in the order of that
+    key; None for any other plan, or if the files do not allow it.
+
+    grouped: aggregators that group by the column may be on the way, since no two instances share a value of it.
+    """
     if not may_be_spread(node, assembly):
         return None
     if isinstance(node, TableReader):
@@ -63,7 +68,9 @@ def in_order(node: Node, key: OrderKey, assembly: Assembly, *, grouped: bool = F
 
 
 def _passed_on(node: Node, key: OrderKey, *, grouped: bool) -> Column | None:
-    """The input's column that a node gives as the key, if it takes each row by itself, or each of its groups."""
+    """Return the input's column that a node passes on as the key, if it takes each row by itself, or each of its
+    groups.
+    """
     if key.column not in node.columns:
         return None
     place = node.columns.index(key.column)
@@ -87,7 +94,7 @@ def _reader_in_order(node: TableReader, key: OrderKey, assembly: Assembly) -> In
 
 
 def _over(node: TableReader, found: Reading, assembly: Assembly) -> Flow:
-    """The reader's flow over these splits."""
+    """Return the reader's flow over these splits."""
     number = assembly.reader()
     instances = tuple(Instance(member, {number: splits}) for member, splits in found.splits.items())
     return Flow(replace(node, reader=number, ranged=found.ranged), instances, size=found.size)

@@ -1,19 +1,21 @@
-"""A physical plan on a network where not everybody may send to everybody: moved so that rows flow along links only.
+"""Relocation of a physical plan on a network where not every member may send to every other, so that rows flow along
+links only.
 
-Plans are made for members that all reach one another. Where a topology forbids what such a plan needs (or has not the room),
-this pass makes another with the same answer:
+Plans are made for members that all reach one another. Where a topology forbids the streams of such a plan (or lacks
+room for it), this pass makes another plan with the same answer:
 
-- a fragment without inputs stays where its files are, instance by instance; so does one that has a single instance, which
-  is where it is for a reason (the initiator's own tables, functions that give another value each time);
+- a fragment without inputs stays where its files are, instance by instance; so does one that has a single instance, since
+  it has a reason to be there (the initiator's own tables, functions that give another value each time);
 - any other fragment becomes one instance, placed bottom up (`engine.planner.distribute.placement`): at the lowest common
   ancestor of its inputs. Its hash and mirror routers become single ones, since one instance sees all groups. Files that it
   reads beside its inputs are read by fragments of their own, where they lie;
-- a stream that passes members in between is passed on there, by a fragment that only receives and sends. An edge that
-  arrives partly by way of others is several edges: their union, sorted again where it was merged in order. That is a
-  fragment of its own, so that who wanted one ordered edge still gets one.
+- a stream that passes members in between is forwarded there by a fragment that only receives and sends. An edge that
+  arrives partly by way of others becomes several edges: their union, sorted again if the edge was merged in order. The
+  union is a fragment of its own, so that a consumer that wants one ordered edge still gets one.
 
-Rejected: hash buckets on several members of such a network. Whoever hashes must reach every bucket; the members between
-would need routers of their own, to part again what comes to them parted. The seed's tree has one place where flows meet.
+Rejected: hash buckets on several members of such a network. A member that hashes must reach every bucket; the members
+between would need routers of their own, to partition again the rows that reach them. The seed's tree has one place
+where flows meet.
 """
 
 from __future__ import annotations
@@ -49,10 +51,10 @@ from wire.types import pg_types as t
 
 
 def relocate(plan: PhysicalPlan, topology: Topology, chance: Random | None = None) -> PhysicalPlan:
-    """The plan as it is where the topology allows it, else one with the same answer that the topology allows.
+    """Return the plan unchanged if the topology allows it, else one with the same answer that the topology allows.
 
-    Raises as `engine.planner.distribute.placement.place`, and FeatureNotSupported for streams that are read one after another,
-    would have to be passed on, and have no order to merge them by.
+    Raises as `engine.planner.distribute.placement.place`, and FeatureNotSupported for streams that are read one after
+    another, would have to be passed on, and have no order to merge them by.
     """
     if _has_room(plan, topology) and all(_is_allowed(plan, edge, topology) for edge in plan.edges):
         return plan
@@ -75,7 +77,9 @@ def _has_room(plan: PhysicalPlan, topology: Topology) -> bool:
 
 
 def _readers_apart(plan: PhysicalPlan) -> PhysicalPlan:
-    """Fragments that receive on several members no longer read files of theirs: other fragments do, and send."""
+    """Move the readers out of fragments that receive on several members: other fragments read these files and send the
+    rows.
+    """
     fresh = _Fresh(plan)
     fragments: list[Fragment] = []
     edges = list(plan.edges)
@@ -143,7 +147,7 @@ class _Apart:
 
 # -- the move --------------------------------------------------------------------------------------------------------
 
-#: An operator's name, and the way its rows still have to go.
+#: An operator's name, and the path that its rows still have to take.
 _Arrival = tuple[str, tuple[str, ...]]
 
 
@@ -168,7 +172,7 @@ class _Move:
         return PhysicalPlan(self._plan.initiator, tuple(self._fragments), tuple(self._edges.values()), reason)
 
     def _append(self, fragment: Fragment, names: Sequence[str], output: int | None) -> int:
-        """Add a fragment, below it what it receives. names: which of its operators."""
+        """Add a fragment, and before it those that it receives from. names: its operators that are added."""
         at = self._placed.nodes[names[0]]
         received: dict[int, Node] = {}
         inputs: list[int] = []
@@ -183,8 +187,9 @@ class _Move:
         return self._add(replace(fragment, root=root, instances=instances, inputs=tuple(inputs), output=output))
 
     def _choose_synchronizer(self, edge: Edge, arrivals: Sequence[_Arrival]) -> Synchronizer:
-        """How the rows are to arrive. Streams that are read one after another are each in order: where some are passed on,
-        they are merged by it."""
+        """Choose how the rows arrive. Streams that are read one after another are each in order; if some of them are
+        passed on, all are merged by that order.
+        """
         if not isinstance(edge.synchronizer, Sequential) or all(len(way) <= 2 for _, way in arrivals):
             return edge.synchronizer
         keys = ordering_of(self._plan.fragment(edge.source).root)
@@ -217,13 +222,13 @@ class _Move:
         return _union_edges(edge, edges), edges
 
     def _edge(self, like: Edge, synchronizer: Synchronizer, produce: Callable[[int], int]) -> int:
-        """A new edge; `produce` appends the fragment that feeds it."""
+        """Add an edge; `produce` appends the fragment that feeds it."""
         number = next(self._numbers)
         self._edges[number] = Edge(number, produce(number), 0, like.columns, SingleRouter(), synchronizer)
         return number
 
     def _pass_on(self, edge: Edge, wanted: Synchronizer, member: str, arrivals: Sequence[_Arrival], output: int) -> int:
-        """A fragment that receives at `member` and sends as the next edge wants it: one stream, sorted if that is."""
+        """Add a fragment that receives at `member` and sends one stream, sorted if the next edge wants an order."""
         if not isinstance(wanted, Ordered):
             root, inputs = self._deliver(edge, member, arrivals, wanted)
         else:
@@ -234,7 +239,7 @@ class _Move:
 
 
 def _names(fragment: Fragment) -> tuple[str, ...]:
-    """The operators that a fragment is placed as."""
+    """Return the names of the operators as which a fragment is placed."""
     if fragment.inputs and len(fragment.instances) > 1:
         return (f"fragment {fragment.id}",)
     return tuple(f"fragment {fragment.id} on {instance.member}" for instance in fragment.instances)
@@ -254,7 +259,7 @@ def _with_received(root: Node, received: Mapping[int, Node]) -> Node:
 
 
 def _union_edges(edge: Edge, numbers: Sequence[int]) -> Node:
-    """Combine what several edges bring with UNION ALL."""
+    """Combine the rows of several edges with UNION ALL."""
     first, *others = (Receive(edge.columns, number) for number in numbers)
     node: Node = first
     for receive in others:
@@ -263,5 +268,7 @@ def _union_edges(edge: Edge, numbers: Sequence[int]) -> Node:
 
 
 def _with_keys(columns: tuple[Column, ...], wanted: Ordered) -> tuple[Column, ...]:
-    """An ordered edge carries its keys' order only, not the keys; who sorts again needs them."""
+    """Add the keys of an order to the columns: an ordered edge carries only the order of its keys, and a fragment that
+    sorts again needs the keys.
+    """
     return tuple(dict.fromkeys((*columns, *(key.column for key in wanted.keys))))

@@ -1,4 +1,4 @@
-"""Rows with equal keys in one instance: whether it is the case already, and else the way that moves the least."""
+"""Repartitioning: rows with equal keys in one instance, by the way that moves the least if they are not there already."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from engine.planner.distribute.hashing import hash_class, hash_partition
 
 
 def meet(flow: Flow, keys: Sequence[Column], assembly: Assembly) -> Flow:
-    """The flow such that rows that agree in `keys` are in one instance: without moving any if that can be had, hashed, or in one
-    place."""
+    """Bring rows that agree in `keys` into one instance: without moving any if possible, else hashed, or in one place."""
     unmoved = met(flow, keys, assembly)
     if unmoved is not None:
         return unmoved
@@ -24,7 +23,9 @@ def meet(flow: Flow, keys: Sequence[Column], assembly: Assembly) -> Flow:
 
 
 def met(flow: Flow, keys: Sequence[Column], assembly: Assembly) -> Flow | None:
-    """The same, as it is or with its files dealt out anew; None where rows would have to move."""
+    """Return the flow as it is, or with its files dealt out anew, if rows that agree in `keys` are then in one
+    instance; None if rows would have to move.
+    """
     if flow.has_groups_of(keys):
         return flow
     return grouped_side_by_side(flow, keys, assembly)

@@ -1,6 +1,7 @@
-"""Plans with the same result on every member: each instance may read for itself, instead of being sent what one has read.
+"""Plans with the same result on every member: each instance may evaluate them for itself, instead of receiving the rows
+from one.
 
-All that such a plan reads can be read everywhere, and its rows do not depend on chance.
+Every member can read all tables of such a plan, and its rows are deterministic.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ def is_same_everywhere(plan: Node, assembly: Assembly) -> bool:
 
 
 def _is_certain(node: Node, defined: set[int]) -> bool:
-    """Whether the node's rows follow from its inputs': not which of equal rows comes first, not the order of a list."""
+    """Whether the node's rows follow from its inputs' rows: not if it chooses among peers, or returns a list in input
+    order.
+    """
     if any(is_volatile(expr) for expr in expressions(node)):
         return False
     match node:
@@ -38,6 +41,8 @@ def _is_certain(node: Node, defined: set[int]) -> bool:
 
 
 def is_read_whole(plan: Node, assembly: Assembly) -> bool:
-    """Whether a side of a join is small enough, too, that every instance of the other side reads it for itself."""
+    """Whether every instance of the other side reads this side of a join for itself: it is the same everywhere, and
+    small.
+    """
     setting = assembly.setting
     return input_bytes(plan, setting.parameters) <= setting.mirror_limit and is_same_everywhere(plan, assembly)

@@ -1,8 +1,8 @@
 """FINAL: the root fragment, one instance on the initiator, which feeds the portal.
 
-Where everything is on the initiator already, FINAL tops that fragment. Where it is not, the root only merges what arrives and
-counts the rows of a LIMIT: it has no statement, so that the first row goes on as soon as it is there, and producers are stopped
-when the last is.
+If everything is on the initiator already, FINAL tops that fragment. If not, the root only merges the streams that
+arrive and counts the rows of a LIMIT. It then has no statement, so it passes the first row on as soon as it arrives,
+and stops the producers when the last has arrived.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from engine.planner.distribute.orderings import constant_count
 
 
 def root(node: Root, assembly: Assembly, change: StagedChange | None = None) -> Flow:
-    """The root's flow. change: what becomes of the rows, if those who make them may write them."""
+    """Return the root's flow. change: the change to make with the rows; the instances that make them write them if they
+    may.
+    """
     below = assembly.unfinished_flow(node.input)
     if change is not None and may_mutate(below, change, assembly):
         return collect_intents(below, change, assembly)
@@ -37,7 +39,7 @@ def root(node: Root, assembly: Assembly, change: StagedChange | None = None) -> 
 
 
 def _may_pass_on(flow: Flow, assembly: Assembly) -> bool:
-    """Whether the streams need no more than to be merged and counted: Spark's tasks give no keys to merge by."""
+    """Whether the streams need only be merged and counted: Spark's tasks give no keys to merge by."""
     if flow.order and assembly.engine(flow) == "spark":
         return False
     if flow.limit is None:

@@ -1,8 +1,8 @@
-"""SET OPERATION: UNION ALL where its inputs are, the others by hash of all columns, so that equal rows meet.
+"""SET OPERATION: UNION ALL runs where its inputs are; the others hash rows by all columns, so that equal rows meet.
 
-The instances of a UNION ALL are those of both inputs; where only one of them has splits, the other's reader reads nothing. An input
-that is in one place is dealt out to the other's members first: what it computes (one row of an aggregate, say) must not be
-computed by each of them.
+The instances of a UNION ALL are those of both inputs; where only one of them has splits, the other's reader reads
+nothing. An input that is in one place is first dealt out to the other's members: its result (one row of an aggregate,
+say) must not be computed by each of them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _union_all(node: SetOperation, left: Flow, right: Flow, assembly: Assembly) 
 
 
 def _dealt(flow: Flow, members: tuple[str, ...], assembly: Assembly) -> Flow:
-    """A flow that is in one place, on several members; as it is when it has no column to deal by."""
+    """Deal out a flow that is in one place over several members; return it as it is if it has no column to hash by."""
     keys: tuple[Column, ...] = tuple(c for c in flow.node.columns if hash_class(c.type.pg) is not None)
     return hash_partition(flow, keys, members, assembly) if keys else flow
 

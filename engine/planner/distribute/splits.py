@@ -3,22 +3,23 @@
 A split is a file, or whole row groups of one where a table has fewer files than there are members. Row groups that the
 reader's filter excludes by their statistics are in no split, and a member without a split has no instance.
 
-**Files** go to members by rendezvous hashing: each member has a score for each file, and the highest wins. So the choice
-needs no state, all members agree on it, and one that joins takes its share from the others and moves nothing between them,
-which keeps their caches warm. Shares are bounded by size: a member takes the files that chose it while at least half of the
-next one fits below the average of all bytes, so that as many files as members make one for each; the rest choose again among
-those that have room, at last among all below the average. As long as something is left, somebody is, so this ends, and
-nobody has more than the average and one file. Files that are pinned stay where they are.
+**Files** are assigned to members by rendezvous hashing: each member has a score for each file, and the highest wins. So
+the choice needs no state, all members agree on it, and a member that joins takes its share from the others and moves
+nothing between them, which keeps their caches warm. Shares are bounded by size. A member takes the files that chose it
+while at least half of the next file fits below the average of all bytes, so that with as many files as members each
+gets one. The remaining files choose again among the members that have room, and finally among all that are below the
+average. As long as files are left, some member is below the average, so the assignment ends, and no member has more
+than the average and one file. Pinned files stay where they are.
 
-**Ranges**: a reader has one range for all its files, so an instance has a range of one file. Members are dealt to files by
-size, and each file is cut into as many runs of row groups of about the same size.
+**Ranges**: a reader has one range for all its files, so an instance has a range of one file. Members are dealt to files
+by size, and each file is cut into as many runs of row groups of about the same size.
 
-**In order**: where the files' ranges of a column do not overlap, runs of them can be dealt out so that each instance's values
-precede the next one's (the RFC's inter-stream ordering). Then a LIMIT over that order reads one instance after the other, and
-a row that is to be joined by that column has one instance to go to.
+**In order**: where the files' ranges of a column do not overlap, runs of them can be dealt out so that each instance's
+values precede the next one's (the RFC's inter-stream ordering). Then a LIMIT over that order reads one instance after
+the other, and a row that is to be joined by that column has one instance to go to.
 
-Considered and rejected: a ring with virtual nodes (it balances worse, and needs hundreds of points a member to come near);
-rendezvous without a bound (the greatest share of ten files on four members is often twice the average).
+Considered and rejected: a ring with virtual nodes (it balances worse, and needs hundreds of points a member to come
+near); rendezvous without a bound (the greatest share of ten files on four members is often twice the average).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from wire.types import pg_types as t
 
 #: Scores computed at a time: as many as fit a processor's cache.
 _SCORES: Final = 1 << 16
-#: The types whose order is that of the statistics' values, and what those are.
+#: The types that sort as the values in statistics do, with the Python types of those values.
 _ORDERED: Final[Mapping[t.PgType, type]] = {
     **dict.fromkeys((t.INT2, t.INT4, t.INT8), int),
     **dict.fromkeys((t.TEXT, t.VARCHAR), str),
@@ -58,9 +59,12 @@ Hashes = NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a table is read. splits: by member, in the order of its files. ranged: whether they are ranges of rows.
-    size: bytes of the columns that are read. bounds: of a reading in order, the first value (canonical) of each member's but
-    the first one's: no member has a value that lies on the other side of its own."""
+    """The splits of a table, and their properties.
+
+    splits: by member, in the order of its files. ranged: whether they are ranges of rows. size: bytes of the columns
+    that are read. bounds: of a reading in order, the first value (canonical) of each member's split but the first; no
+    member has a value beyond its own bounds.
+    """
 
     splits: Mapping[str, tuple[Split, ...]]
     ranged: bool = False
@@ -86,7 +90,7 @@ def plan_reading(
     *,
     ranges: bool = True,
 ) -> Reading:
-    """The splits of a table's reader by member. pinned: the member of each file that only one can read.
+    """Deal out the splits of a table's reader to members. pinned: the member of each file that only one can read.
 
     parameters: canonical values by number, for the filter. ranges: whether files may be cut.
     """
@@ -99,7 +103,7 @@ def plan_reading(
 
 
 def files_to_read(reader: TableReader, table: Table, parameters: Mapping[int, Any]) -> Iterator[ReadFile]:
-    """The table's files, without those of which nothing is left to read."""
+    """Yield the table's files, except those that have nothing left to read."""
     test = reader_test(reader, parameters)
     for name in table.files:
         try:
@@ -126,7 +130,7 @@ def _whole_size(file: str, table: Table) -> int:
 
 
 def assign(splits: Sequence[Split], members: Sequence[str], pinned: Mapping[str, str]) -> dict[str, tuple[Split, ...]]:
-    """Whole files to members; see the module's docstring. Members without any are left out."""
+    """Assign whole files to members; see the module's docstring. Members without any are left out."""
     owners = [pinned.get(split.file) for split in splits]
     free = [index for index, owner in enumerate(owners) if owner is None]
     chosen = _choose([splits[index] for index in free], members) if free else []
@@ -140,7 +144,7 @@ def assign(splits: Sequence[Split], members: Sequence[str], pinned: Mapping[str,
 
 
 def _choose(splits: Sequence[Split], members: Sequence[str]) -> list[int]:
-    """The member's index for each split: rounds in which the splits that are left choose among the members with room."""
+    """Return the member's index for each split, in rounds: the splits that are left choose among the members with room."""
     sizes = np.array([max(split.size, 1) for split in splits], np.float64)
     files, names = _hashes(split.file for split in splits), _hashes(members)
     average = sizes.sum() / len(members)
@@ -176,7 +180,7 @@ def _hashes(texts: Iterable[str]) -> Hashes:
 
 
 def _mix(values: Hashes) -> Hashes:
-    """MurmurHash3's finisher."""
+    """Apply MurmurHash3's finalizer."""
     values = values ^ (values >> np.uint32(16))
     values *= np.uint32(0x85EBCA6B)
     values ^= values >> np.uint32(13)
@@ -185,7 +189,7 @@ def _mix(values: Hashes) -> Hashes:
 
 
 def _highest(files: Hashes, members: Hashes) -> NDArray[np.int64]:
-    """For each file the index of the member whose score for it is highest."""
+    """Return for each file the index of the member whose score for it is highest."""
     rows = max(1, _SCORES // len(members))
     best = np.empty(len(files), np.int64)
     for start in range(0, len(files), rows):
@@ -207,7 +211,7 @@ def _may_be_ranged(table: Table, files: Sequence[ReadFile], members: Sequence[st
 
 
 def _ranges(files: Sequence[ReadFile], members: Sequence[str], seed: str) -> dict[str, tuple[Split, ...]]:
-    """A range of one file for each member, as far as there are row groups."""
+    """Give each member a range of one file, as far as there are row groups."""
     ranges = [
         split for file, parts in zip(files, _shares(files, len(members)), strict=True) for split in _cut(file, parts)
     ]
@@ -216,7 +220,9 @@ def _ranges(files: Sequence[ReadFile], members: Sequence[str], seed: str) -> dic
 
 
 def _shares(files: Sequence[ReadFile], members: int) -> list[int]:
-    """How many members each file gets: one, and the others one by one where most bytes fall to each."""
+    """Return how many members each file gets: one, and the remaining members one by one to the file with most bytes a
+    member.
+    """
     shares = [1] * len(files)
     heap = [(-float(file.size), index) for index, file in enumerate(files) if len(file.groups) > 1]
     heapq.heapify(heap)
@@ -231,13 +237,13 @@ def _shares(files: Sequence[ReadFile], members: int) -> list[int]:
 
 
 def _cut(file: ReadFile, parts: int) -> Iterator[Split]:
-    """A file's row groups in `parts` runs of about the same size."""
+    """Cut a file's row groups into `parts` runs of about the same size."""
     for start, end in runs(file.sizes, parts):
         yield Split(file.name, sum(file.sizes[start:end]), file.groups[start].first, file.groups[end - 1].end)
 
 
 def runs(sizes: Sequence[int], parts: int) -> Iterator[tuple[int, int]]:
-    """(first, end) of `parts` runs of about the same size, none of them empty."""
+    """Yield (first, end) of `parts` runs of about the same size, none of them empty."""
     total, start, done = sum(sizes), 0, 0
     for part in range(1, parts + 1):
         last = len(sizes) - (parts - part)
@@ -260,8 +266,9 @@ def reading_in_order(
     pinned: Mapping[str, str],
     parameters: Mapping[int, Any],
 ) -> Reading | None:
-    """Deal out whole files as `plan_reading`, each instance's values of a column before the next one's; None where the
-    files do not allow it. key: the column, and whether its greatest value comes first."""
+    """Deal out whole files as `plan_reading`, with each instance's values of a column before the next one's; None if
+    the files do not allow it. key: the column, and whether its order is descending.
+    """
     column, descending = key
     name = reader.names[reader.columns.index(column)]
     values = ordered_values(column, table)
@@ -282,12 +289,12 @@ def reading_in_order(
 
 
 def ordered_values(column: Column, table: Table) -> type | None:
-    """Return the Python type of a column's values in statistics, if their order is that of its values."""
+    """Return the Python type of a column's values in statistics, if these sort as the column's values do."""
     return _ORDERED.get(column.type.pg) if column.type.typmod == -1 and table.format == "parquet" else None
 
 
 def range_of(file: ReadFile, name: str, values: type) -> tuple[Any, Any] | None:
-    """The least and greatest value of a column that has no null; None where that is not known."""
+    """Return the least and greatest value of a column that has no null; None if that is not known."""
     ranges = [group.columns[name][1] for group in file.groups if group.nulls.get(name) == 0 and name in group.columns]
     found = [r for r in ranges if r is not None and type(r[0]) is values]
     if not file.groups or len(found) < len(file.groups):
@@ -296,7 +303,7 @@ def range_of(file: ReadFile, name: str, values: type) -> tuple[Any, Any] | None:
 
 
 def _canonical(value: Any) -> Any:
-    """A value of Parquet's statistics as a canonical one (`engine.plan_ir.expr`)."""
+    """Convert a value of Parquet's statistics to a canonical one (`engine.plan_ir.expr`)."""
     if isinstance(value, dt.datetime):
         return (value - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
     if isinstance(value, dt.date):
@@ -307,7 +314,7 @@ def _canonical(value: Any) -> Any:
 def _dealt_in_order(
     files: Sequence[ReadFile], members: Sequence[str], pinned: Mapping[str, str]
 ) -> dict[str, tuple[Split, ...]] | None:
-    """Runs of files to members; None when one that is pinned would have to be in two runs."""
+    """Assign runs of files to members; None if a pinned file would have to be in two runs."""
     owners = [pinned.get(file.name) for file in files]
     if not any(owners):
         cuts = runs([max(file.size, 1) for file in files], min(len(files), len(members)))

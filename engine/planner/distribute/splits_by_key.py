@@ -1,21 +1,25 @@
-"""Splits of tables by the values of a key that they share: rows with equal keys on one member, whichever table they are of.
+"""Splits of tables by the values of a shared key: rows with equal keys are on one member, whichever table they belong
+to.
 
-What is loaded by order number, or day by day, lies in files and row groups that each have a narrow range of it, and footers say
-which. Such tables can be joined by that key, and one of them grouped by it, without moving a row. There are two ways to deal them:
+Data loaded by order number, or day by day, lies in files and row groups that each have a narrow range of that key, and
+footers record the range. Such tables can be joined by that key, and one of them grouped by it, without moving a row.
+There are two ways to deal them out:
 
-**In groups**, where the files' ranges fall into groups that do not overlap, in all tables together: a member that has all files of
-a group has all rows of its values. Files that are pinned stay where they are, if those of a group agree about it.
+**In groups**, where the files' ranges fall into groups that do not overlap, in all tables together: a member that has all
+files of a group has all rows of its values. Pinned files stay where they are, if all pinned files of a group are on one
+member.
 
-**In ranges**, where files are within everybody's reach: the values are cut, where a row group of the largest table begins, into as
-many ranges of about the same size as there are members. Each reads the files that reach into its range, and of those only the rows
-that lie in it: a filter, by which the engine passes most row groups by. What lies across a cut is read twice. So tables need not
-be cut at the same keys, nor be in order altogether, as long as that does not become much (`_MOST_READ`).
+**In ranges**, where every member can read the files: the key space is cut, at the beginnings of row groups of the largest
+table, into as many ranges of about the same size as there are members. Each member reads the files that reach into its
+range, and of those only the rows that lie in it: a filter, by which the engine skips most row groups. Row groups that
+lie across a cut are read twice. So tables need not be cut at the same keys, nor be in order altogether, as long as the
+repeated reads stay within `_MOST_READ`.
 
-The values of a partition column are in the names of folders, one for each file, so that files of one value are a group: a join or
-a sum by what tables are partitioned by moves nothing, whoever wrote the files and in whichever order. Files without a value are
-a group, too: null matches nothing, and groups with itself.
+The values of a partition column are in the names of folders, one for each file, so that files of one value are a group:
+a join or a sum by the partition columns of tables moves nothing, whoever wrote the files and in whichever order. Files
+whose value is null are a group, too: null matches nothing, and groups with itself.
 
-A key that is null is in no range, so elsewhere a column with nulls is no key.
+Elsewhere a column with nulls cannot be the key, since a null is in no range.
 
 Rejected: an exchange by range of the rows beyond the common cuts. It would move few rows, and yet wait for all of them.
 """
@@ -36,12 +40,13 @@ from engine.planner.distribute.splits import ReadFile, assign, files_to_read, or
 from engine.planner.optimizer.input_size import folder_facts
 from wire.types import pg_types as t
 
-#: Of what all tables have, at most so much is read by all members together.
+#: All members together read at most this many times the bytes of all tables.
 _MOST_READ: Final = 1.25
-#: A member has at most so many times its share; with whole groups less, as long as ranges are possible.
+#: A member has at most this many times its share; with whole groups the limit is lower as long as ranges are possible.
 _MOST_UNEVEN: Final = 2.0
 _GROUPS_UNEVEN: Final = 1.25
-#: The types whose values, read from the name of a folder, are equal if and only if they are equal in SQL; and what those are.
+#: The types whose values, read from the name of a folder, are equal if and only if they are equal in SQL, with their
+#: Python types.
 _FOLDERS: Final[Mapping[t.PgType, type]] = {
     **dict.fromkeys((t.INT2, t.INT4, t.INT8), int),
     **dict.fromkeys((t.TEXT, t.VARCHAR), str),
@@ -52,7 +57,7 @@ _FOLDERS: Final[Mapping[t.PgType, type]] = {
 
 
 class Keyed(NamedTuple):
-    """A table's reader, and the column of it whose values are to be together."""
+    """A table's reader, and the column of it by which rows are kept together."""
 
     reader: TableReader
     table: Table
@@ -60,14 +65,16 @@ class Keyed(NamedTuple):
 
 
 class KeyedReading(NamedTuple):
-    """The parts of a table that are read: splits by member, and the keys of each where files are not read whole."""
+    """The parts of a table that are read: splits by member, and the key range of each member if files are not read
+    whole.
+    """
 
     splits: Mapping[str, tuple[Split, ...]]
     within: Mapping[str, KeyRange]
 
 
 class _Part(NamedTuple):
-    """A file or row group of the table with this number, and its column's least and greatest value."""
+    """A file or row group of the table with this number, with the least and greatest value of its key."""
 
     low: Any
     high: Any
@@ -84,10 +91,10 @@ def readings_by_key(
     *,
     ranges: bool = True,
 ) -> tuple[KeyedReading, ...] | None:
-    """A reading of each of the tables, see the module's docstring; None where the files do not allow it.
+    """Return a reading of each of the tables, see the module's docstring; None if the files do not allow it.
 
-    pinned: the member of each file that only one can read. parameters: canonical values by number, for the readers' filters.
-    ranges: whether instances may share files.
+    pinned: the member of each file that only one can read. parameters: canonical values by number, for the readers'
+    filters. ranges: whether instances may share files.
     """
     values = {_values(keyed) for keyed in tables}
     if len(values) != 1 or values == {None}:
@@ -130,12 +137,12 @@ def _is_partition(keyed: Keyed) -> bool:
 
 
 def _values(keyed: Keyed) -> type | None:
-    """Return the type of the key's values in files or folders; None where values that are equal may look different."""
+    """Return the type of the key's values in files or folders; None if equal values may be represented differently."""
     return _FOLDERS.get(keyed.column.type.pg) if _is_partition(keyed) else ordered_values(keyed.column, keyed.table)
 
 
 def _add_parts(parts: _Parts, keyed: Keyed, number: int, kind: type, parameters: Mapping[int, Any]) -> bool:
-    """Add what a table has; false where it is not known what that is."""
+    """Add the files and row groups of a table. Returns False if a key range is not known."""
     name = _name(keyed)
     for file in files_to_read(keyed.reader, keyed.table, parameters):
         if not _is_partition(keyed):
@@ -173,8 +180,11 @@ def _in_groups(
     pinned: Mapping[str, str],
     uneven: float | None,
 ) -> tuple[KeyedReading, ...] | None:
-    """groups: each of files that are to be on one member. uneven: how many times its share a member may have; None: whatever it
-    is, since no file can be read elsewhere."""
+    """Deal out groups of files; None if the shares would be too uneven, or a group is pinned to several members.
+
+    groups: files that are to be on one member. uneven: how many times its share a member may have; None: no limit,
+    since no file can be read elsewhere.
+    """
     owners = [{pinned[part.file] for part in group if part.file in pinned} for group in groups]
     if any(len(owner) > 1 for owner in owners):
         return None
@@ -192,7 +202,7 @@ def _in_groups(
 
 
 def _apart(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
-    """Runs of files, which are in the order of their least values, such that no two runs have a value in common."""
+    """Yield runs of files such that no two runs have a value in common. parts: in the order of their least values."""
     run: list[_Part] = []
     highest: Any = None
     for part in parts:
@@ -236,7 +246,7 @@ def _in_ranges(
 
 
 def _cuts(lead: Sequence[_Part], members: int) -> list[Any]:
-    """The values at which ranges of about the same size begin, but the first."""
+    """Return the values at which ranges of about the same size begin, except the first."""
     ordered = sorted(lead)
     starts = [start for start, _ in runs([max(part.size, 1) for part in ordered], min(len(ordered), members))]
     return sorted({ordered[start].low for start in starts} - {ordered[0].low})

@@ -1,15 +1,16 @@
-"""Nodes that are not distributed: their expressions must be evaluated in one place. And plans inside of expressions.
+"""Nodes that are not distributed, since their expressions must be evaluated in one place, and plans inside of
+expressions.
 
-A subquery in an expression that stands for itself (no column of an enclosing query in it) and reads more than a little is
-distributed like a query of its own, and its rows are mirrored to every instance of the node that asks. Any other, and a lateral
-join's right side, is evaluated whole by every instance, if each would find the same: all it reads can be read everywhere, and
-its rows do not depend on chance. Where that is not so the node runs on the initiator; there, what its subqueries read from
-members' own files is sent, and the rest is read in place. A part that stands for itself and aggregates is distributed too, since
-its few rows are cheaper than its input. Common table expressions that are used more than once are such parts, with their body on
-the initiator.
+An uncorrelated subquery in an expression that reads more than a little is distributed like a query of its own, and its
+rows are mirrored to every instance of the node that contains it. Any other subquery, and a lateral join's right side,
+is evaluated whole by every instance, if each would find the same: every member can read all of its tables, and its rows
+are deterministic. Where that is not so, the node runs on the initiator. There, rows that its subqueries need from other
+members' own files are sent, and all else is read in place. An uncorrelated part that aggregates is distributed too,
+since its few rows are cheaper than its input. Common table expressions that are used more than once are such parts,
+with their body on the initiator.
 
-Considered and rejected: correlated subqueries as semi and anti joins, hashed like others. The engines find these joins by
-themselves inside of one fragment; here it would be a rewrite of its own, with its own rules for nulls.
+Considered and rejected: correlated subqueries as semi and anti joins, hashed like others. The engines find these joins
+by themselves inside of one fragment; here it would be a rewrite of its own, with its own rules for nulls.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from engine.planner.optimizer.input_size import input_bytes
 
 
 def may_be_spread(node: Node, assembly: Assembly) -> bool:
-    """Whether several instances may each evaluate the node's own expressions, and find the same."""
+    """Whether several instances may each evaluate the node's own expressions, and get the same results."""
     if any(is_volatile(expr) for expr in expressions(node)):
         return False
     inner = list(subplans(node))
@@ -39,7 +40,7 @@ def may_be_spread(node: Node, assembly: Assembly) -> bool:
 
 
 def with_results_sent(node: Node, assembly: Assembly) -> tuple[Node, tuple[Flow, ...]]:
-    """The node with subqueries that read what is sent to it, and the flows that arrive so."""
+    """Return the node with subqueries that read rows sent to it, and the flows that bring these rows."""
     arriving: list[Flow] = []
 
     def sent(expr: Expr) -> Expr:
@@ -63,7 +64,7 @@ def _is_worth_sending(plan: Node, assembly: Assembly) -> bool:
 
 
 def on_initiator(node: Node, assembly: Assembly) -> Flow:
-    """The node on the initiator: its inputs are sent there, its subqueries evaluated there."""
+    """Run the node on the initiator: its inputs are sent there, its subqueries evaluated there."""
     local = _Localised(assembly)
     if isinstance(node, With):
         return local.flow(local.node(node))
@@ -74,26 +75,28 @@ def on_initiator(node: Node, assembly: Assembly) -> Flow:
 
 
 class _Localised:
-    """A part of the plan on its way to the initiator, with the flows that come together there."""
+    """A part of the plan that moves to the initiator, with the flows that come together there."""
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
         self._flows: list[Flow] = []
 
     def flow(self, node: Node) -> Flow:
-        """The part's flow, once `node` has been made of everything in it."""
+        """Return the part's flow, once `node` contains all of the part."""
         here = Flow(node, self._assembly.here())
         instances, inputs = together([here, *self._flows])
         return Flow(node, instances, inputs, size=sum(flow.size for flow in self._flows))
 
     def gather(self, node: Node) -> Node:
-        """A node that stands for itself, distributed, its rows sent here."""
+        """Distribute an uncorrelated node, and send its rows here."""
         flow = self._assembly.gather(self._assembly.flow(node))
         self._flows.append(flow)
         return flow.node
 
     def node(self, node: Node) -> Node:
-        """A node that is evaluated here, with what must or should be sent instead of read."""
+        """Return a node that is evaluated here, with those parts replaced whose rows must or should be sent instead of
+        read here.
+        """
         if self._should_be_sent(node):
             return self.gather(node)
         return map_expressions(map_inputs(node, self.node), self.expression)

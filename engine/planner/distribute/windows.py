@@ -1,8 +1,9 @@
-"""WINDOW and DISTINCT ON: rows of one partition meet where they are looked at together.
+"""WINDOW and DISTINCT ON: rows of one partition meet in one instance.
 
-Calls over different partitions share an instance as long as some column is in all of them: rows that agree in one partition's
-columns agree in that one. A call whose order nobody states sees its input's, so then everything goes to one place, in order. Rows
-need not meet where nobody reads what the calls would give, nor for numbers that each instance may give by itself.
+Calls over different partitions share an instance as long as they have a partition column in common: rows that agree in
+all columns of a partition agree in that one. A call without a stated order sees the order of its input, so then all
+rows go to one place, in order. Rows need not meet if nobody reads the results of the calls, nor for numbers that each
+instance may assign by itself.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def window(node: Window, assembly: Assembly) -> Flow:
 
 
 def _common_keys(calls: tuple[WindowCall, ...]) -> tuple[Column, ...]:
-    """The columns by which all calls part their rows."""
+    """Return the columns by which all calls partition their rows."""
     first, *others = ([e.column for e in call.partition_by if isinstance(e, ColumnRef)] for call in calls)
     return tuple(column for column in first if all(column in other for other in others))
 

@@ -1,15 +1,16 @@
 """Matches an engine's operators, and the rows that it counted for them, with a plan's operators.
 
-An engine optimises: it pushes filters down, changes the order of joins, fuses LIMIT with SORT. So its tree is not ours, and there
-is no name that both have. But what an operator *is* can be told from what it does (groups, joins, sorts, limits, reads) and from
-the tables that it does it to. Both trees are seen as **segments**: an operator that makes rows of another kind, with the filters
-and projections above it. A segment of ours and one of the engine's are the same if they do the same thing over the same tables,
-and there are as many of that kind on both sides, one above the other. All else is not told: a join that the engine made of other
-sides than ours, the two readers of a table that is joined with itself, what asks a subquery for each row. What is told is what the
-engine counted, so that rows which it filtered further down are missing above.
+An engine optimises: it pushes filters down, changes the order of joins, fuses LIMIT with SORT. So its tree differs from
+ours, and the two share no names. But an operator can be recognised by its action (it groups, joins, sorts, limits,
+reads) and by the tables that it works on. Both trees are divided into **segments**: an operator that makes rows of
+another kind, with the filters and projections above it. A segment of ours and one of the engine's are the same if they
+do the same thing over the same tables, and there are as many of that kind on both sides, one above the other. No count
+is reported for the rest: a join of other sides than ours, the two readers of a table that is joined with itself, an
+operator that evaluates a subquery for each row. The reported figures are the engine's, so that rows which it filtered
+further down are missing above.
 
-Within a segment, rows after its filters are those that the uppermost operator gave; below a filter, what the segment's own
-operator gave. An EVALUATOR without a filter gives as many rows as it gets.
+Within a segment, the rows after its filters are those that the uppermost operator gave; below a filter, those that the
+segment's own operator gave. An EVALUATOR without a filter gives as many rows as it gets.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from engine.plan_ir.rewrite import subplans
 from wire.dataclass import dataclass
 
 _PASSED: Final = ("FILTER", "PROJECTION", "RESULT_COLLECTOR", "FilterExec", "ProjectExec")
-#: DuckDB's, then Spark's.
+#: Actions by operators' names: DuckDB's, then Spark's.
 _KINDS: Final[Mapping[str, str]] = {
     "HASH_GROUP_BY": "group",
     "PERFECT_HASH_GROUP_BY": "group",
@@ -64,8 +65,9 @@ _Sources = frozenset[tuple[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class _Segment(Generic[T]):
-    """parts: the operator, then the filters and projections above it, upwards. leaves: which of the tree's readers are below it, by
-    their numbers; sources: what these read."""
+    """A segment of a tree. parts: the operator, then the filters and projections above it, upwards. leaves: the numbers
+    of the tree's readers below it. sources: the sources of these readers.
+    """
 
     kind: str
     parts: Sequence[T]
@@ -74,7 +76,7 @@ class _Segment(Generic[T]):
 
 
 def actual_rows(root: Node, counted: Operator) -> dict[int, int]:
-    """How many rows nodes gave, by their `id()`, as far as that can be told."""
+    """Return how many rows nodes gave, by their `id()`, as far as they can be matched."""
     ours: dict[tuple[str, _Sources], list[_Segment[Node]]] = {}
     for segment in _Segments(_our_kind, _our_source, _our_parts).of(root):
         ours.setdefault((segment.kind, segment.sources), []).append(segment)
@@ -114,21 +116,23 @@ def _filter(node: Node) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Segments(Generic[T]):
-    """How a tree is taken apart. kind: what an operator does, "" for what is not known. source: what a reader reads, "" for
-    others. parts: an operator and what it makes rows of, downwards: to the first that makes rows of another kind."""
+    """Divides a tree into segments. kind: returns an operator's action, "" if not known. source: returns what a reader
+    reads, "" for other operators. parts: an operator and those below it, down to the first that makes rows of another
+    kind.
+    """
 
     kind: Callable[[T], str]
     source: Callable[[T], str]
     parts: Callable[[T], tuple[Sequence[T], Sequence[T]]]
 
     def of(self, root: T) -> list[_Segment[T]]:
-        """The segments, those above before those below."""
+        """Return the segments, upper ones before lower ones."""
         segments: list[_Segment[T]] = []
         self._add(root, segments, [])
         return segments
 
     def _add(self, top: T, segments: list[_Segment[T]], read: list[str]) -> None:
-        """read: the sources of the tree's readers so far."""
+        """Add the segments of a subtree. read: the sources of the tree's readers so far."""
         downwards, below = self.parts(top)
         own, first = downwards[-1], len(read)
         place = len(segments)
@@ -194,7 +198,7 @@ def _their_kind(operator: Operator) -> str:
 
 
 def _split_top_n(operator: Operator) -> Operator:
-    """The tree with a LIMIT above a SORT where both were one."""
+    """Return the tree with a LIMIT above a SORT where the engine has one operator for both."""
     below = tuple(map(_split_top_n, operator.below))
     if operator.kind != "TOP_N":
         return replace(operator, below=below)

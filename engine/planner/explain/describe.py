@@ -1,4 +1,4 @@
-"""Expressions and nodes in words, for EXPLAIN and golden plans: PostgreSQL's notation, columns by their names."""
+"""Expressions and nodes as text, for EXPLAIN and golden plans: PostgreSQL's notation, columns by their names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wire.types.range_bounds import bound_text
 
 
 def column(column: e.Column) -> str:
-    """A column's name; one that the binder made for an expression goes by its label."""
+    """Return a column's name; a column that the binder made for an expression goes by its label."""
     return column.name or column.label
 
 
@@ -33,7 +33,7 @@ def _key(text: str, descending: bool, nulls_first: bool) -> str:
 
 
 def expression(expr: e.Expr) -> str:
-    """`expr` as one would write it; operators in parentheses, as PostgreSQL deparses them."""
+    """Return `expr` as text; operators in parentheses, as PostgreSQL deparses them."""
     match expr:
         case e.Const():
             return constant(expr.value, expr.type)
@@ -106,7 +106,7 @@ def _case(expr: e.Case) -> str:
 
 
 def _subquery(expr: e.Subquery) -> str:
-    """A subquery by its kind; its plan is shown as a node of its own by whoever prints the tree."""
+    """Return a subquery's text by its kind; its plan is printed as a node of its own."""
     match expr.kind:
         case e.SubqueryKind.EXISTS:
             return "EXISTS(SubPlan)"
@@ -157,7 +157,7 @@ def _frame(frame: e.Frame) -> str:
 
 
 def constant(value: Any, typ: SqlType) -> str:
-    """A canonical value as a literal of its type."""
+    """Return a canonical value as a literal of its type."""
     if value is None:
         return f"NULL::{typ}"
     if isinstance(value, bool):

@@ -17,12 +17,12 @@ _NO_TAG: Final = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def format_document(document: str, form: Format) -> str:
-    """document: in JSON, a list of one object."""
+    """Convert a JSON document, a list of one object, to another format."""
     if form == "json":
         return document
     (whole,) = msgspec.json.decode(document)
     if form == "yaml":
-        # Few ask for these forms, so whoever does pays for the imports.
+        # These formats are rare, so only their users pay for the imports.
         import yaml
 
         return str(yaml.safe_dump([whole], sort_keys=False, allow_unicode=True, width=2**16)).rstrip("\n")

@@ -1,7 +1,7 @@
-"""EXPLAIN: the plan in the RFC's words, with the engine that runs it and why, as text or JSON.
+"""EXPLAIN: the plan in the RFC's terms, with the engine that runs it and the reason, as text or JSON.
 
-A plan is printed as PostgreSQL prints one: consumers first, inputs indented under an arrow, properties below their node.
-The same lines are the golden plans in `tests/golden`.
+A plan is printed as PostgreSQL prints one: consumers first, inputs indented under an arrow, properties below their
+node. The golden plans in `tests/golden` consist of the same lines.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A node ready to print: its name, properties in order, and what is below it. rows, actual: how many it gives as estimated
-    and as counted, where that is told."""
+    """A node ready to print: its name, properties in order, and the nodes below it. rows, actual: how many rows it
+    gives, as estimated and as counted, where known.
+    """
 
     name: str
     properties: Mapping[str, str | int]
@@ -53,7 +54,7 @@ class Described:
 
     @property
     def title(self) -> str:
-        """The name with the rows, as PostgreSQL has them."""
+        """The name with the rows, as PostgreSQL prints them."""
         told = f"  (rows={self.rows})" if self.rows is not None else ""
         if self.actual is None:
             return f"{self.name}{told}"
@@ -62,8 +63,10 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Properties that EXPLAIN shows beside the tree. engine, reason: the engine that runs the fragment, and why. statement: the SQL
-    given to the engine (VERBOSE). actual: counters of EXPLAIN ANALYZE by name, times in milliseconds."""
+    """Properties that EXPLAIN shows beside the tree. engine, reason: the engine that runs the fragment, and why.
+    statement: the SQL given to the engine (VERBOSE). actual: counters of EXPLAIN ANALYZE by name, times in
+    milliseconds.
+    """
 
     engine: str
     reason: str
@@ -71,7 +74,7 @@ class Summary:
     actual: Mapping[str, float | int | str] = field(default_factory=dict)
 
 
-#: A node and its description, to one that says more of it (or the same).
+#: Takes a node and its description, and returns a description with more details (or the same).
 Annotate = Callable[[Node, Described], Described]
 
 
@@ -81,7 +84,7 @@ def as_it_is(node: Node, described: Described) -> Described:
 
 
 def describe_plan(node: Node, annotate: Annotate = as_it_is) -> Described:
-    """The plan as nested descriptions; plans of subqueries stand below the node that uses them."""
+    """Return the plan as nested descriptions; plans of subqueries stand below the node that uses them."""
     below = tuple((label, describe_plan(child, annotate)) for label, child in _below(node))
     return annotate(node, Described(_NAMES[type(node)], dict(_properties(node)), below))
 
@@ -179,14 +182,14 @@ def _properties(node: Node) -> Iterator[tuple[str, str | int]]:
 
 
 def _relation(table: Table | SystemTable) -> tuple[str, str]:
-    """The relation that is read or changed, or the files that a path in FROM names."""
+    """Return the relation that is read or changed, or the files that a path in FROM names."""
     if isinstance(table, Table) and not table.schema:
         return "File", table.path
     return "Table", f"{table.schema}.{table.name}"
 
 
 def _place(name: str) -> str:
-    """A column of a file as it is called; which file it is and which row in it, in parentheses."""
+    """Return a file column's name; for the columns that give the file and the row's number, a name in parentheses."""
     return f"({name[1:]})" if name in (FILE, ROW) else name
 
 
@@ -237,7 +240,7 @@ def _requirement(node: Root | Limit) -> Iterator[tuple[str, str]]:
 
 
 def text_lines(plan: Node, summary: Summary | None = None, annotate: Annotate = as_it_is) -> list[str]:
-    """EXPLAIN (FORMAT TEXT): one line a row of the result."""
+    """Return the lines of EXPLAIN (FORMAT TEXT), each of which is a row of the result."""
     lines = lines_of(describe_plan(plan, annotate))
     if summary is None:
         return lines
@@ -250,12 +253,12 @@ def text_lines(plan: Node, summary: Summary | None = None, annotate: Annotate = 
 
 
 def format_counter(value: float | int | str) -> str:
-    """A counter for people: times are floats, in milliseconds."""
+    """Format a counter; times are floats, in milliseconds."""
     return f"{value:.3f} ms" if isinstance(value, float) else str(value)
 
 
 def lines_of(node: Described, indent: str = "", arrow: str = "") -> list[str]:
-    """A description as PostgreSQL prints a plan; `arrow` stands before its first line."""
+    """Return the lines of a description, as PostgreSQL prints a plan; `arrow` stands before the first one."""
     lines: list[str] = []
     _print(node, indent, arrow, lines)
     return lines
@@ -272,7 +275,7 @@ def _print(node: Described, indent: str, arrow: str, lines: list[str]) -> None:
 
 
 def json_text(plan: Node, summary: Summary, annotate: Annotate = as_it_is) -> str:
-    """EXPLAIN (FORMAT JSON): one value, shaped as PostgreSQL's (a list of one object with a Plan)."""
+    """Return the value of EXPLAIN (FORMAT JSON), shaped as PostgreSQL's (a list of one object with a Plan)."""
     whole: dict[str, Any] = {
         "Plan": as_json(describe_plan(plan, annotate)),
         "Engine": summary.engine,
@@ -285,7 +288,7 @@ def json_text(plan: Node, summary: Summary, annotate: Annotate = as_it_is) -> st
 
 
 def as_json(node: Described, relationship: str = "") -> dict[str, Any]:
-    """A description as PostgreSQL's JSON plans are shaped. relationship: the words that stand before it."""
+    """Return a description shaped as PostgreSQL's JSON plans. relationship: the words that stand before it."""
     value: dict[str, Any] = {"Node Type": node.name}
     if relationship:
         value["Subplan Name"] = relationship

@@ -1,13 +1,16 @@
-"""EXPLAIN (DISTSQL): a physical plan for people, as text or JSON. What runs where, what moves, and why.
+"""EXPLAIN (DISTSQL): a physical plan as text or JSON. It shows what runs where, which rows move, and why.
 
-Text: the root fragment first, as PostgreSQL prints a plan's consumers first; each fragment with its engine and the reason for
-it, its instances with what they read, the edge it feeds with the router, and its operators (`engine.planner.explain.logical`).
-An edge's synchronizer stands with the RECEIVE that reads it, since it belongs to the consumer.
+Text: the root fragment first, as PostgreSQL prints a plan's consumers first; each fragment with its engine and the
+reason for it, its instances with what they read, the edge it feeds with the router, and its operators
+(`engine.planner.explain.logical`). An edge's synchronizer stands with the RECEIVE that reads it, since it belongs to
+the consumer.
 
-JSON: `Plan` is the whole plan as one tree, the producing fragment below each RECEIVE, so that a viewer of PostgreSQL plans
-draws it; `Fragments` and `Edges` say the rest. Names of analysis values begin with "Actual", as PostgreSQL's do.
+JSON: `Plan` is the whole plan as one tree, with the producing fragment below each RECEIVE, so that viewers of
+PostgreSQL plans draw it; `Fragments` and `Edges` hold the rest. Names of analysis values begin with "Actual", as
+PostgreSQL's do.
 
-Considered for text: the same single tree. It hides what belongs to a fragment, which is what one looks for here.
+Considered for text: the same single tree. It hides which operators belong to a fragment, and readers of this output
+look for that.
 """
 
 from __future__ import annotations
@@ -60,7 +63,7 @@ from wire.dataclass import dataclass
 class EdgeAnalysis:
     """Counters of an edge, summed over its streams.
 
-    time_ms: how long the receivers' streams were open, the longest. credit_stalls: how often a sender had to wait for
+    time_ms: the longest time that a receiver's stream was open. credit_stalls: how often a sender had to wait for
     credits. spooled_bytes: written to disk at the receivers.
     """
 
@@ -74,7 +77,9 @@ class EdgeAnalysis:
 
 @dataclass(frozen=True, slots=True)
 class InstanceAnalysis:
-    """rows: given out. time_ms: from its start to its end. executed: whether its turn came before enough rows were there."""
+    """Counters of an instance. rows: given out. time_ms: from its start to its end. executed: whether its turn came
+    before the plan had enough rows.
+    """
 
     rows: int = 0
     time_ms: float = 0.0
@@ -102,7 +107,9 @@ def text_lines(
     statements: Mapping[int, str] | None = None,
     told: Annotate = as_it_is,
 ) -> list[str]:
-    """One line a row of the result. statements: the SQL given to the engines, by fragment (VERBOSE). told: says more of nodes."""
+    """Return the lines of the text format, each of which is a row of the result. statements: the SQL given to the
+    engines, by fragment (VERBOSE). told: adds details to nodes.
+    """
     return list(_Listing(plan, analysis or PhysicalAnalysis(), statements or {}, told).lines())
 
 
@@ -112,19 +119,19 @@ def json_text(
     statements: Mapping[int, str] | None = None,
     told: Annotate = as_it_is,
 ) -> str:
-    """One value, shaped as PostgreSQL's (a list of one object with a Plan); see the module's docstring."""
+    """Return one value, shaped as PostgreSQL's (a list of one object with a Plan); see the module's docstring."""
     whole = _Document(plan, analysis or PhysicalAnalysis(), statements or {}, told).whole()
     return msgspec.json.format(msgspec.json.encode([whole]), indent=2).decode()
 
 
 def operators_of(plan: PhysicalPlan, told: Annotate = as_it_is) -> Mapping[int, Described]:
-    """The operators of each fragment, by its number."""
+    """Return the operators of each fragment, by its number."""
     listing = _Listing(plan, PhysicalAnalysis(), {}, told)
     return {fragment.id: listing.operators(fragment) for fragment in plan.fragments}
 
 
 class _Told(ABC):
-    """Common to both formats: describes the fragments' operators with the details that only the physical plan has."""
+    """Base of both formats: describes the fragments' operators with the details that only the physical plan has."""
 
     def __init__(
         self, plan: PhysicalPlan, analysis: PhysicalAnalysis, statements: Mapping[int, str], told: Annotate
@@ -158,21 +165,21 @@ class _Told(ABC):
                 return described
 
     def _is_lookup(self, node: Join) -> bool:
-        """Whether the rows of one side were sent to where the other's have their keys."""
+        """Whether the rows of one side were sent to the instances that have their keys on the other side."""
         sent = (side for side in node.inputs() if isinstance(side, Receive))
         return any(isinstance(self._edges[side.edge].router, RangeRouter) for side in sent)
 
     @abstractmethod
     def _describe_receive(self, node: Receive, described: Described) -> Described:
-        """RECEIVE as its form tells it."""
+        """Describe RECEIVE in this format."""
 
     def _streams(self, edge: Edge) -> tuple[int, int]:
-        """How many instances send, and how many receive."""
+        """Return how many instances send, and how many receive."""
         return len(self._fragments[edge.source].instances), len(self._fragments[edge.target].instances)
 
 
 class _Listing(_Told):
-    """The text."""
+    """The text format."""
 
     def lines(self) -> Iterator[str]:
         yield f"Distribution: {self._plan.reason}"
@@ -230,7 +237,7 @@ class _Listing(_Told):
 
 
 class _Document(_Told):
-    """The JSON."""
+    """The JSON format."""
 
     def whole(self) -> dict[str, Any]:
         plan = self._plan
@@ -249,7 +256,7 @@ class _Document(_Told):
         return replace(described, properties={"Fragment": fragment.id, **described.properties})
 
     def _describe_receive(self, node: Receive, described: Described) -> Described:
-        """With the producing fragment below it."""
+        """Describe RECEIVE with the producing fragment below it."""
         producer = self._fragments[self._edges[node.edge].source]
         return replace(described, below=(("", self.operators(producer)),))
 
@@ -352,7 +359,7 @@ def _keys(keys: KeyRange | None) -> str:
 
 
 def _size(splits: tuple[Split, ...]) -> int | None:
-    """Bytes; None where one stands for files that this member does not see."""
+    """Return the bytes of splits; None if one of them stands for files that this member does not see."""
     if any(remote_file_ref(split.file) is not None for split in splits):
         return None
     return sum(split.size for split in splits)

@@ -1,8 +1,8 @@
-"""How many rows each node gives, beside its name in EXPLAIN: as estimated, and with ANALYZE as counted.
+"""The rows of each node, beside its name in EXPLAIN: the estimate, and with ANALYZE the count.
 
-Counted is what crosses a boundary that is ours: what the client would get, what a fragment gives out, what an edge brings; and
-between two of those what the engine counted by operators of its own plan, where it can be told which of these it means
-(`engine.planner.explain.actual_rows`).
+Counts come from the boundaries that are ours: the rows that the client would get, those that a fragment gives out,
+those that an edge brings. Between two boundaries they come from the operators of the engine's own plan, where these can
+be matched with ours (`engine.planner.explain.actual_rows`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ from engine.planner.optimizer.cardinality import Estimator
 def rows_of_plan(
     plan: Node, parameters: Mapping[int, Any], counted: int | None, operators: Operator | None = None, *, costs: bool
 ) -> Annotate:
-    """Annotate a logical plan with rows. parameters: canonical values by number. counted: rows of its result, or that were
-    changed. operators: what its engine counted. costs: EXPLAIN's option of that name: whether estimates are told."""
+    """Annotate a logical plan with rows.
+
+    parameters: canonical values by number. counted: rows of its result, or rows changed. operators: the engine's
+    counters. costs: EXPLAIN's option of that name: whether estimates are shown.
+    """
     estimator = Estimator(parameters, root=plan)
     known = {} if operators is None else actual_rows(plan, operators)
 
@@ -67,11 +70,13 @@ def _rows_by_node(plan: PhysicalPlan, analysis: PhysicalAnalysis) -> dict[int, i
 
 
 def _inside(fragment: Fragment, analysis: PhysicalAnalysis) -> dict[int, int]:
-    """Sum the rows of a fragment's operators over its instances, for the nodes whose rows all that ran have counted."""
+    """Sum the rows of a fragment's operators over its instances, for the nodes that every executed instance has
+    counted.
+    """
     ran = [key for key, instance in analysis.instances.items() if key[0] == fragment.id and instance.executed]
     trees = [analysis.operators.get(key) for key in ran or ([(fragment.id, 0)] if fragment.output is None else [])]
     readers = {n.reader: n.table.oid for n in walk_all(fragment.root) if isinstance(n, TableReader) and n.reader}
-    # DuckDB reads what its readers are told; Spark reads tables.
+    # DuckDB's counters name readers, Spark's name tables.
     tables = {
         source: table_source(oid)
         for reader, oid in readers.items()
@@ -88,6 +93,6 @@ def _inside(fragment: Fragment, analysis: PhysicalAnalysis) -> dict[int, int]:
 
 
 def _with_rows(node: Node, described: Described, estimator: Estimator | None, actual: int | None) -> Described:
-    # A MUTATE's own rows are those of RETURNING; how many it changes its input does not tell.
+    # A MUTATE's own rows are those of RETURNING; its input does not determine how many rows it changes.
     rows = None if estimator is None or isinstance(node, Mutate) else round(estimator.of(node).rows)
     return replace(described, rows=rows, actual=actual)

@@ -1,12 +1,12 @@
 """Pairs of aggregators in a physical plan that are two stages of one, for people who read plans.
 
-The RFC calls them `summer-stage1` and `summer-stage2`. A plan does not say so, since nothing that runs it needs to know:
-both are aggregators. It can be seen from what lies between them: nothing but edges, and what only passes rows on. Both have
-the same group key, or the first a longer one by the arguments of the second's DISTINCT aggregates, whose duplicates it
-takes out; one that does nothing else may have any longer key.
+The RFC calls them `summer-stage1` and `summer-stage2`. A plan does not record this, since nothing that runs it needs to
+know: both are aggregators. It follows from the nodes between them: only edges, and nodes that pass rows on. Both have
+the same group key, or the first has a longer one by the arguments of the second's DISTINCT aggregates, whose duplicates
+it removes; a first stage that only removes duplicates may have any longer key.
 
-Rejected: a field of `Aggregator` that the planner sets. Every pass that rebuilds an aggregator would have to keep it, for
-two words in a listing.
+Rejected: a field of `Aggregator` that the planner sets. Every pass that rebuilds an aggregator would have to keep it,
+for two words in a listing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from wire.dataclass import dataclass
 
 
 def stages(plan: PhysicalPlan) -> Mapping[int, str]:
-    """`first stage` or `second stage`, by the `id()` of the aggregator. Second stages are never first ones as well."""
+    """Return `first stage` or `second stage`, by the `id()` of the aggregator. Second stages are never first ones as
+    well.
+    """
     found: dict[int, str] = {}
     seconds = [node for fragment in plan.fragments for node in fragment.root.walk() if isinstance(node, Aggregator)]
     for second in seconds:
@@ -34,8 +36,9 @@ def stages(plan: PhysicalPlan) -> Mapping[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """A node that makes what another one uses. columns: those used, as they are called here; None for what was computed
-    in between. apart: whether an edge lies between the two."""
+    """A node that makes rows for another one. columns: the columns used, as they are called here; None for those
+    computed in between. apart: whether an edge lies between the two.
+    """
 
     node: Node
     columns: tuple[Column | None, ...]
@@ -55,7 +58,7 @@ def _is_first(origin: _Origin, second: Aggregator, used: Sequence[Column]) -> bo
 
 
 def _distinct(node: Aggregator) -> Iterator[Column]:
-    """The columns that are arguments of DISTINCT aggregates."""
+    """Yield the columns that are arguments of DISTINCT aggregates."""
     for call in node.aggregates:
         if call.distinct:
             yield from (arg.column for arg in call.args if isinstance(arg, ColumnRef))
@@ -64,7 +67,7 @@ def _distinct(node: Aggregator) -> Iterator[Column]:
 def _origins(
     plan: PhysicalPlan, node: Node, columns: tuple[Column | None, ...], apart: bool
 ) -> Iterator[_Origin]:  # fmt: skip
-    """Where the columns come from, through edges and what only passes rows on."""
+    """Yield the nodes that the columns come from, through edges and nodes that only pass rows on."""
     match node:
         case Evaluator():
             passed = {c: e.column for c, e in zip(node.columns, node.emit, strict=True) if isinstance(e, ColumnRef)}

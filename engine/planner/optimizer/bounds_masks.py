@@ -1,10 +1,11 @@
-"""Tests of column bounds put to many files at a time, with Arrow's kernels.
+"""Tests of column bounds, applied to many files at a time with Arrow's kernels.
 
-What `engine.planner.optimizer.column_bounds` asks of the bounds of one file, as a mask over the files of a log: true where the file
-may have a row that passes. A table of a million files is pruned in tens of milliseconds. The rules are that module's, and a
-property test holds the two against each other: whatever is not known of a file leaves it in.
+`engine.planner.optimizer.column_bounds` tests the bounds of one file. This module computes the same test as a mask over
+the files of a log: true where the file may have a row that passes. A table of a million files is pruned in tens of
+milliseconds. The rules are that module's, and a property test compares the two: a file without known bounds stays in.
 
-Of a column that the table is partitioned by, a file has one value: the test is put to each value that there is, not to each file.
+In a column that the table is partitioned by, each file has one value: the test runs once for each distinct value, not
+for each file.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from engine.planner.optimizer.column_bounds import (
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
-#: Times in a log may have been cut to their millisecond.
+#: Times in a log may have been truncated to milliseconds.
 _CUT: Final = pa.scalar(dt.timedelta(milliseconds=1), pa.duration("us"))
 
 
@@ -50,7 +51,7 @@ class FileBounds:
 
 @dataclass(frozen=True, slots=True)
 class FileValues:
-    """The values of a column that each file has one of. numbers: for each file which of `values` it is."""
+    """The values of a column that has one value in each file. numbers: for each file the index into `values`."""
 
     numbers: pa.Array
     values: tuple[ColumnBounds | None, ...]
@@ -71,7 +72,7 @@ class LoggedFiles(Protocol):
 
 
 def mask_of(test: Test, files: LoggedFiles) -> pa.Array | None:
-    """The files that may have a row that passes the test; None: all of them."""
+    """Return a mask of the files that may have a row that passes the test; None: all of them."""
     match test:
         case AllOf(tests=tests):
             known = [mask for mask in (mask_of(part, files) for part in tests) if mask is not None]
@@ -95,10 +96,10 @@ def _of_column(test: NullTest | _RangeTest, bounds: FileBounds | FileValues | No
             return pa.array(passing, pa.bool_()).take(numbers)
         case FileBounds():
             if not pa.types.is_integer(bounds.nulls.type):
-                # Of a column whose values have fields the log counts the nulls of each field.
+                # For a column of structs the log counts the nulls of each field.
                 bounds = replace(bounds, nulls=pa.nulls(len(bounds.nulls), pa.int64()))
             mask = _of_nulls(test, bounds) if isinstance(test, NullTest) else _of_range(test, bounds)
-            # Of a file whose rows are not known nothing is.
+            # A file whose number of rows is not known stays in.
             return None if mask is None else pc.or_(mask, pc.is_null(bounds.rows))
         case _:
             return None
@@ -147,8 +148,9 @@ def _within(test: _RangeTest, least: pa.Array, greatest: pa.Array) -> pa.Array |
 
 
 def _in_list(least: pa.Array, greatest: pa.Array, values: tuple[Any, ...], *, negated: bool) -> pa.Array:
-    """Find in the sorted list, for all files at once, the first value that is not below the least one of a file. A file whose
-    bounds are null is no matter here: the caller leaves it in."""
+    """Test `IN` for all files at once: find in the sorted list the first value that is not below the least one of a
+    file. A file whose bounds are null may get any result here, since the caller leaves it in.
+    """
     some = _scalar(values[0], least)
     low, high = (pc.fill_null(end, some).to_numpy(zero_copy_only=False) for end in (least, greatest))
     listed = pa.array(values, least.type).to_numpy(zero_copy_only=False)
@@ -160,7 +162,7 @@ def _in_list(least: pa.Array, greatest: pa.Array, values: tuple[Any, ...], *, ne
 
 
 def _comparable(ends: pa.Array | None, pg: t.PgType) -> pa.Array | None:
-    """The bounds of a column where they are of the type that its values have; None where they are of another."""
+    """Return the bounds of a column if they are of the type that its values have; None if they are of another."""
     if ends is None:
         return None
     found = ends.type
@@ -183,7 +185,7 @@ def _scalar(value: Any, like: pa.Array) -> pa.Scalar:
     return pa.scalar(value, like.type)
 
 
-#: For `column operator value`, as `column_bounds` has it: of the least and greatest values, and the value.
+#: The tests of `column operator value`, as in `column_bounds`, on the least values, the greatest values, and the value.
 _MAY_MATCH: Final[dict[str, Callable[[pa.Array, pa.Array, pa.Scalar], pa.Array]]] = {
     "=": lambda least, greatest, value: pc.and_(pc.less_equal(least, value), pc.greater_equal(greatest, value)),
     "<>": lambda least, greatest, value: pc.invert(pc.and_(pc.equal(least, value), pc.equal(greatest, value))),

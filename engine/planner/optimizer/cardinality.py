@@ -1,18 +1,19 @@
-"""How many rows each node of a plan gives, roughly: for the order of joins between fragments, for what is sent where, for EXPLAIN.
+"""Cardinality estimates of a plan's nodes, for the order of joins between fragments, for the choice of exchanges, and
+for EXPLAIN.
 
-**Tables.** A Parquet footer says how many rows a row group has and the least and greatest value of each column. A column of
-integers or dates has at most as many distinct values as its range is wide, which is what tells a key (as many as rows) from a
-code (few). Where ANALYZE has run (`engine.planner.optimizer.column_statistics`) it says how many there are, and conditions are
-estimated by its lists and histograms; footers still say how many rows there are by now, and at most how many are left of those
-that were not excluded.
+**Tables.** A Parquet footer says how many rows a row group has, and the least and greatest value of each column. A column
+of integers or dates has at most as many distinct values as its range is wide, which tells a key (as many values as
+rows) from a code (few). Where ANALYZE has run (`engine.planner.optimizer.column_statistics`), its statistics give the
+number of distinct values, and conditions are estimated by its most common values and histograms. Footers still give the
+current number of rows, and an upper bound of the rows in row groups that were not excluded.
 
-**Joins** are `join_estimates`'s. An outer join keeps at least the rows of its side. What conditions keep is `selectivity`'s to
-guess.
+**Joins** are estimated by `join_estimates`. An outer join keeps at least the rows of its preserved side. `selectivity`
+estimates the rows that conditions keep.
 
 **Groups**: the product of their keys' distinct values, and never more than there are rows.
 
-What is not known (other formats without statistics, files that this member does not see, functions that return sets) is taken to
-have a row for each `ROW_BYTES`, all of them distinct. A wrong guess costs time and never rows.
+Inputs of unknown size (other formats without statistics, files that this member does not see, functions that return
+sets) count as one row for each `ROW_BYTES`, all of them distinct. A wrong estimate costs time and never rows.
 """
 
 from __future__ import annotations
@@ -53,13 +54,14 @@ from engine.planner.optimizer.selectivity import VALUES_UNKNOWN, Known, bits_as_
 
 
 def estimate(node: Node, parameters: Mapping[int, Any]) -> Estimate:
-    """The rows of a relation that is to be joined. parameters: canonical values by number."""
+    """Estimate the rows of a relation that is to be joined. parameters: canonical values by number."""
     return Estimator(parameters).of(node)
 
 
 class Estimator:
-    """Estimates of the nodes of one plan, each made once. below: the node whose rows an edge brings, in a physical plan. root: a
-    plan whose common tables are read by nodes that are asked for."""
+    """Estimates of the nodes of one plan, each made once. below: in a physical plan, returns the node whose rows an
+    edge carries. root: the whole plan, whose common table expressions the estimated nodes may read.
+    """
 
     def __init__(
         self,
@@ -71,7 +73,7 @@ class Estimator:
         self._below = below
         nodes = walk_all(root) if root is not None else ()
         self._ctes = {cte.id: cte.plan for node in nodes if isinstance(node, With) for cte in node.ctes}
-        #: The nodes are kept, so that no other one comes to have the same number.
+        #: The nodes are kept, so that no other node can get the same `id()`.
         self._made: dict[int, tuple[Node, Estimate]] = {}
 
     def of(self, node: Node) -> Estimate:
@@ -115,7 +117,7 @@ class Estimator:
                 return self._by_size(node) if len(inputs) != 1 else _of_rows(node, self.of(inputs[0]).rows, None)
 
     def _rename_estimate(self, node: Node, plan: Node) -> Estimate:
-        """The rows of a plan, its columns under the node's names."""
+        """Return the estimate of a plan, with its columns under the node's ids."""
         made = self.of(plan)
         pairs = zip(node.columns, plan.columns, strict=True)
         distinct = {column.id: made.distinct.get(own.id, made.rows) for column, own in pairs}
@@ -145,14 +147,17 @@ class Estimator:
         rows = sum(group.end - group.first for group in known.groups) * known.scale
         whole = rows
         if table.statistics is not None and (test is not None or node.of_files is not None):
-            # Which part of all rows a condition keeps is known, not which part of those that are left to read.
+            # The selectivity is that of all rows of the table, not of those that remain to be read.
             whole = max(rows, table.statistics.rows)
         return self._kept_of(node, rows, whole, known.groups, table)
 
     def _kept_of(
         self, node: TableReader, rows: float, whole: float, groups: list[RowGroup], table: Table | None
     ) -> Estimate:
-        """rows: those that are read; whole: those of which the filter keeps its part."""
+        """Estimate the rows that a reader's filter keeps.
+
+        rows: those that are read. whole: those to which the filter's selectivity applies.
+        """
         rows, whole = max(rows, 1.0), max(whole, 1.0)
         found = statistics_by_column(table) if table is not None else {}
         distinct: dict[int, float] = {}
@@ -170,7 +175,7 @@ class Estimator:
 
     def _evaluator(self, node: Evaluator) -> Estimate:
         if is_inner_join(node.input):
-            # FROM a, b WHERE ...: what joins them stands above the product.
+            # FROM a, b WHERE ...: the join's conditions stand above the product.
             relations, conditions = take_apart(node.input)
             found = [(self.of(relation), frozenset(c.id for c in relation.columns)) for relation in relations]
             below = estimate_group(found, (*conditions, *conjuncts(node.filter)), self._parameters)
@@ -203,7 +208,7 @@ class Estimator:
 
     @staticmethod
     def _combinations(keys: tuple[Column, ...] | list[Column], below: Estimate) -> float:
-        """At most how many combinations of values these columns have."""
+        """Return an upper bound of the number of combinations of values that these columns have."""
         found = 1.0
         for key in keys:
             found = min(found * max(below.distinct.get(key.id, below.rows), 1), below.rows)
@@ -238,7 +243,7 @@ def _without_statistics(node: Node, rows: float) -> Estimate:
 
 
 def _of_rows(node: Node, rows: float, below: Estimate | None) -> Estimate:
-    """So many rows of what is below, whose columns pass through."""
+    """Return an estimate of `rows` rows, whose columns pass through from below."""
     rows = max(rows, 1)
     values = below.distinct if below is not None else {}
     distinct = {column.id: min(values.get(column.id, rows), rows) for column in node.columns}
@@ -246,7 +251,7 @@ def _of_rows(node: Node, rows: float, below: Estimate | None) -> Estimate:
 
 
 def _by_footers(groups: list[RowGroup], name: str, rows: float) -> tuple[float, Known]:
-    """At most how many distinct values a column has, and what its conditions are guessed by."""
+    """Return an upper bound of a column's distinct values, and the statistics by which its conditions are estimated."""
     between = _range(groups, name)
     width = _width(between)
     typical = min(VALUES_UNKNOWN, bits_as_values(sum(group.size((name,)) for group in groups), rows))
@@ -254,7 +259,7 @@ def _by_footers(groups: list[RowGroup], name: str, rows: float) -> tuple[float, 
 
 
 def _range(groups: list[RowGroup], name: str) -> Range | None:
-    """The least and the greatest value of a column in these row groups; None where one of them does not say."""
+    """Return the least and the greatest value of a column in these row groups; None if one of them does not record it."""
     ranges = [group.columns[name][1] for group in groups if name in group.columns]
     known = [r for r in ranges if r is not None]
     if not known or len(known) < len(groups):
@@ -263,7 +268,7 @@ def _range(groups: list[RowGroup], name: str) -> Range | None:
 
 
 def _width(between: Range | None) -> float | None:
-    """At most how many values lie in a range; None where that is no limit."""
+    """Return an upper bound of the number of values in a range; None if the type gives no bound."""
     if between is None:
         return None
     low, high = between

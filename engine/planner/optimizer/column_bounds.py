@@ -1,23 +1,25 @@
-"""Tests whether a condition may be true for one of some rows, by statistics of their columns.
+"""Tests whether a condition may be true for some row of a set, by statistics of the columns in that set.
 
-The one place that judges. Who asks has facts of columns for a set of rows, whichever: a Parquet file's row group, a whole file by
-what Delta's log says of it, a folder by its partition's value. A condition becomes a test of such facts once, and each set is put
-to it. No may be wrong in one direction only: rows that cannot match may be read, rows that match are never passed over.
+All pruning decisions are made here. The caller has bounds of columns for a set of rows, whatever the set: a Parquet
+file's row group, a whole file by its entry in Delta's log, a folder by its partition value. A condition is compiled
+once into a test of such bounds, and the test is applied to each set. A test may be wrong in one direction only: rows
+that cannot match may be read, but rows that match are never skipped.
 
-What makes a No certain:
+These rules make a negative answer certain:
 
-- **One order.** A fact counts only where its values are what the column's type means by them: integers for integers, dates for
-  dates, decimals of no more digits behind the point than the column has. character(n) ignores blanks, a real is compared as it was
-  rounded, a time of day or a uuid is text in files: of those nothing is concluded.
-- **Bounds may be wide.** Texts that were cut, times that were rounded: least and greatest need only lie outside of the values. Text
-  is compared by code points, which is the order of UTF-8's bytes and PostgreSQL's C collation.
-- **NaN** is greater than all numbers in PostgreSQL and left out by Parquet: a float's greatest value says nothing of what is
-  greater. What is equal or less is within the range still.
-- **Null** is no match of a comparison, so rows of which a column has only nulls match none, and a comparison with null none at all.
-- **Both ways.** NOT turns the question round: may it be false? An inverse operator answers that, AND and OR change places. What is
-  neither known to be one nor the other may be both.
+- **One order.** Bounds count only if the values in files mean what the column's type means: integers for integers, dates for
+  dates, decimals with no more digits behind the point than the column has. character(n) ignores blanks, a real is compared as
+  it was rounded, a time of day or a uuid is text in files: these types are never pruned.
+- **Bounds may be wide.** Texts may be cut and times rounded: the bounds only need to enclose the values. Text is compared by
+  code points, which is the order of UTF-8's bytes and of PostgreSQL's C collation.
+- **NaN** is greater than all numbers in PostgreSQL and left out by Parquet: a float's greatest value does not bound its values
+  from above. Values that are equal or less are within the range still.
+- **Null** does not match a comparison, so rows in which a column has only nulls match none, and no row matches a comparison
+  with null.
+- **Both directions.** NOT inverts the question: may the condition be false? An inverse operator answers that, and AND and OR
+  change places. A condition of which neither is known may be both.
 
-Functions, casts and columns compared with columns are not judged: whoever reads finds out.
+Functions, casts and columns compared with columns are not tested: the reader evaluates them.
 """
 
 from __future__ import annotations
@@ -57,8 +59,9 @@ Range = tuple[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class ColumnBounds:
-    """The known bounds of a column in some rows. range: its least and greatest value or something beyond them, as `native` has
-    values; None: not known. nulls: how many rows have none; None: not known."""
+    """The known bounds of a column in a set of rows. range: its least and greatest value or values beyond them, in the
+    form of `native`; None: not known. nulls: how many rows are null; None: not known.
+    """
 
     rows: int
     nulls: int | None = None
@@ -69,10 +72,10 @@ class ColumnBounds:
         return self.nulls is not None and self.nulls >= self.rows
 
 
-#: ColumnBounds of a file's column by its name; None where there are none.
+#: Returns the ColumnBounds of a file's column by its name; None if there are none.
 Told = Callable[[str], ColumnBounds | None]
-#: Whether rows of which these facts are told may have one that matches: one of the classes below, which
-#: `engine.planner.optimizer.bounds_masks` also puts to many files at a time, or another function.
+#: Returns whether rows with these bounds may include a match. It is one of the classes below, which
+#: `engine.planner.optimizer.bounds_masks` also applies to many files at a time, or another function.
 Test = Callable[[Told], bool]
 
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
@@ -86,7 +89,7 @@ _MAY_MATCH: Final[dict[str, Callable[[Any, Any, Any], bool]]] = {
     ">": lambda _low, high, value: bool(high > value),
     ">=": lambda _low, high, value: bool(high >= value),
 }
-#: Comparisons that NaN passes, which no range of floats shows.
+#: Comparisons that NaN passes; a range of floats does not show whether there is a NaN.
 _WITH_NAN: Final = (">", ">=", "<>")
 _LIKE: Final = ("%", "_", "\\")
 
@@ -96,7 +99,7 @@ _TEXTS: Final = (t.TEXT, t.VARCHAR)
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Every one of some tests is passed."""
+    """Passed if every one of some tests is passed."""
 
     tests: tuple[Test, ...]
 
@@ -106,7 +109,7 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """One of some tests is passed. Without any: what no row passes, as a comparison with null."""
+    """Passed if one of some tests is passed. Without any test no row passes, as in a comparison with null."""
 
     tests: tuple[Test, ...]
 
@@ -120,7 +123,7 @@ NOTHING: Final = AnyOf(())
 
 @dataclass(frozen=True, slots=True)
 class NullTest:
-    """Whether the column is null, or is not (`wanted`)."""
+    """Tests whether the column is null, or not null, as `wanted` says."""
 
     name: str
     wanted: bool
@@ -134,7 +137,7 @@ class NullTest:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`column operator value`. column: its type; value: as `native` has it."""
+    """Tests `column operator value`. column: its type; value: in the form of `native`."""
 
     name: str
     column: SqlType
@@ -148,9 +151,11 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class ListTest:
-    """`column IN (values)`, or NOT IN where `negated`. column: its type; values: sorted, none of them null, as `native` has them.
+    """Tests `column IN (values)`, or NOT IN if `negated`. column: its type; values: sorted, none of them null, in the
+    form of `native`.
 
-    One test and not a comparison for each value: drivers send lists of tens of thousands."""
+    It is one test and not a comparison for each value, since drivers send lists of tens of thousands.
+    """
 
     name: str
     column: SqlType
@@ -171,7 +176,7 @@ class ListTest:
 
 @dataclass(frozen=True, slots=True)
 class PrefixTest:
-    """Whether the column's text begins with a prefix, which is not empty. column: its type."""
+    """Tests whether the column's text begins with a prefix, which is not empty. column: its type."""
 
     name: str
     column: SqlType
@@ -187,8 +192,9 @@ class PrefixTest:
 
 @dataclass(frozen=True, slots=True)
 class RangeOverlap:
-    """Whether the column may have one of the values of a range, which are of the same column in other files that the same writer
-    made. column: its type; between: the range."""
+    """Tests whether the column may have a value of a range. The range comes from the same column in other files of the
+    same writer. column: its type; between: the range.
+    """
 
     name: str
     column: SqlType
@@ -202,8 +208,9 @@ class RangeOverlap:
 
 
 def reader_test(reader: TableReader, parameters: Mapping[int, Any]) -> Test | None:
-    """The reader's filter as a test of facts by the names that its table's files give columns; None where it has none that
-    facts could answer. parameters: canonical values by number."""
+    """Return the reader's filter as a test of bounds, by the names that its table's files give columns; None if bounds
+    cannot decide any of it. parameters: canonical values by number.
+    """
     names = {column.id: name for column, name in zip(reader.columns, reader.names, strict=True)}
     tests = tuple(_tests(reader.filter, names, parameters))
     return AllOf(tests) if tests else None
@@ -218,13 +225,13 @@ def _tests(condition: Expr | None, names: Mapping[int, str], parameters: Mapping
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """names: of the columns that have facts, by id."""
+    """Compiles conditions into tests. names: of the columns that have bounds, by id."""
 
     names: Mapping[int, str]
     parameters: Mapping[int, Any]
 
     def test(self, expr: Expr, *, truth: bool) -> Test | None:
-        """Whether `expr` may be true, or false, for a row; None where it always may."""
+        """Compile a test of whether `expr` may be true, or false, for a row; None where it always may."""
         match expr:
             case Not(arg=arg):
                 return self.test(arg, truth=not truth)
@@ -240,7 +247,7 @@ class _Judge:
                 return None
 
     def _of_several(self, args: tuple[Expr, ...], *, truth: bool, every: bool) -> Test | None:
-        """every: all of them must be possible, or one of them."""
+        """Compile AND or OR. every: all operands must be possible, instead of one of them."""
         tests = [self.test(arg, truth=truth) for arg in args]
         known = tuple(test for test in tests if test is not None)
         return _all_of(known) if every else _any_of(known, tests)
@@ -250,7 +257,9 @@ class _Judge:
         return None if name is None else NullTest(name, wanted)
 
     def _of_list(self, arg: ColumnRef, items: Sequence[Expr], *, truth: bool) -> Test | None:
-        """IN: one of the equalities; NOT IN: none of them, where a null is equal to nothing and different from nothing."""
+        """Compile IN as one of the equalities; NOT IN as none of them, where a null is neither equal to anything nor
+        different.
+        """
         plain = self._plain_values(arg, items)
         if plain is not None:
             return self._of_plain_values(arg, plain, truth=truth)
@@ -264,7 +273,7 @@ class _Judge:
         return ListTest(compared[0].name, compared[0].column, values, negated=not truth)
 
     def _plain_values(self, arg: ColumnRef, items: Sequence[Expr]) -> Sequence[Any] | None:
-        """The values of a long list that bounds have as they are, where they are the column's; None for other lists."""
+        """Return the values of a long list of the column's type that bounds represent unchanged; None for other lists."""
         if not isinstance(items, Constants | Parameters):
             return None
         column = arg.column.type.pg
@@ -276,7 +285,7 @@ class _Judge:
         return [known[index] for index in items.indexes] if all(index in known for index in items.indexes) else None
 
     def _of_plain_values(self, arg: ColumnRef, values: Sequence[Any], *, truth: bool) -> Test | None:
-        """Do what `_of_list` does."""
+        """Compile such a list into one test, with the meaning of `_of_list`."""
         name = self.names.get(arg.column.id)
         if name is None:
             return None
@@ -317,7 +326,7 @@ class _Judge:
         return Comparison(name, column, operator, value)
 
     def _of_pattern(self, column: Column, pattern: Expr) -> Test | None:
-        """LIKE with a pattern that begins with characters that stand for themselves."""
+        """Compile LIKE with a pattern that begins with literal characters."""
         name = self.names.get(column.id)
         if name is None or column.type.pg not in _TEXTS or not is_known(pattern, self.parameters):
             return None
@@ -334,12 +343,12 @@ def _all_of(known: tuple[Test, ...]) -> Test | None:
 
 
 def _any_of(known: tuple[Test, ...], tests: Sequence[Test | None]) -> Test | None:
-    """One of several, of which all have to be known."""
+    """Return a test of several alternatives; None unless all of them are known."""
     return None if len(known) < len(tests) else AnyOf(known)
 
 
 def _range_or_verdict(facts: ColumnBounds | None, column: SqlType) -> Range | bool:
-    """Return the range that a test is put to; its verdict where there are no values, or nothing is known of them."""
+    """Return the range to which a test is applied, or its verdict if there are no values, or nothing is known of them."""
     if facts is not None and facts.only_nulls:
         return False
     between = None if facts is None else facts.range
@@ -353,7 +362,9 @@ def _may_match(between: Range, operator: str, value: Any) -> bool:
 
 
 def are_of(between: Range, typ: SqlType) -> bool:
-    """Whether both ends are what `native` makes of values of this type, so that their order is that of its values."""
+    """Whether both ends have the Python type that `native` gives values of this type, so that their order is that of
+    the values.
+    """
     return all(_is_of(value, typ.pg) and (typ.pg is not t.NUMERIC or _digits(value) <= typ.scale) for value in between)
 
 
@@ -378,7 +389,9 @@ def _is_of(value: Any, pg: t.PgType) -> bool:
 
 
 def _digits(value: Decimal) -> int:
-    """Behind the point. A file's decimal with more of them than the column has is rounded as it is read."""
+    """Return the digits behind the point. A file's decimal with more of them than the column has is rounded as it is
+    read.
+    """
     exponent = value.as_tuple().exponent
     return -exponent if isinstance(exponent, int) else 0
 
@@ -392,12 +405,14 @@ def is_known(expr: Expr, parameters: Mapping[int, Any]) -> TypeGuard[Const | Par
 
 
 def value_of(constant: Const | ParamRef, parameters: Mapping[int, Any]) -> Any:
-    """The canonical value; None is null."""
+    """Return the canonical value; None is null."""
     return constant.value if isinstance(constant, Const) else parameters[constant.index]
 
 
 def comparison(part: Expr, parameters: Mapping[int, Any]) -> tuple[Column, str, Any] | None:
-    """(column, operator, value as `native` has it) of a condition that compares a column with a constant which is not null."""
+    """Return (column, operator, value in the form of `native`) of a condition that compares a column with a non-null
+    constant.
+    """
     if not isinstance(part, Call) or part.function.name not in _FLIPPED or len(part.args) != 2:
         return None
     left, right = part.args
@@ -411,7 +426,9 @@ def comparison(part: Expr, parameters: Mapping[int, Any]) -> tuple[Column, str, 
 
 
 def native(value: Any, pg: t.PgType) -> Any:
-    """A canonical value as statistics have theirs: dates and times as Python's; None for null and for what these cannot say."""
+    """Convert a canonical value to the form of file statistics: dates and times as Python's; None for null and for
+    values that these cannot represent.
+    """
     if value is None:
         return None
     if pg is t.DATE:

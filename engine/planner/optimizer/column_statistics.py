@@ -1,4 +1,6 @@
-"""ANALYZE's statistics of a column in the form that estimates of conditions use: its values as statistics have them."""
+"""ANALYZE's statistics of a column in the form that selectivity estimates use, with values as file statistics have
+them.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,12 @@ from wire.types.input import parse_text
 from wire.types.text_settings import InputSettings
 
 _SETTINGS: Final = InputSettings()
-#: Of these a constant need not be spelled as the values are.
+#: Types whose constants may be spelled differently from equal values.
 _NOT_COMPARED: Final = (t.BPCHAR, t.CHAR)
 
 
 def statistics_by_column(table: Table) -> dict[str, ColumnStatistics]:
-    """The statistics of a table's columns, by the names that its files give them."""
+    """Return the statistics of a table's columns, by the names that its files give them."""
     found = table.statistics
     if found is None:
         return {}
@@ -29,7 +31,7 @@ def statistics_by_column(table: Table) -> dict[str, ColumnStatistics]:
 
 @lru_cache(maxsize=4096)
 def known_statistics(column: ColumnStatistics, rows: float) -> Known:
-    """rows: of the table."""
+    """Convert a column's statistics. rows: of the table."""
     pg = t.BY_OID.get(column.type)
     values = column.values(rows) or max(rows, 1.0)
     if pg is None or pg in _NOT_COMPARED:

@@ -1,12 +1,14 @@
-"""A division of constants by zero is told when the statement is planned, whether or not a row ever meets it.
+"""Divisions of constants by zero, reported when the statement is planned, whether or not a row ever reaches them.
 
-PostgreSQL evaluates constant expressions while it plans (clauses.c: eval_const_expressions), and an error of theirs is the
-statement's. Like it, this looks no further than a constant that decides: not behind `FALSE AND`, `TRUE OR`, into the result of a
-WHEN that never holds, or beyond the first value of COALESCE that is one. Divisions are what statements are written with to see
-whether they run; what else fails of constants alone (`2147483647 + 1`) fails when a row meets it.
+PostgreSQL evaluates constant expressions while it plans (clauses.c: eval_const_expressions), and their errors are the
+statement's. As PostgreSQL does, this module stops at a constant that decides: it does not look behind `FALSE AND` or
+`TRUE OR`, into the result of a WHEN that never holds, or beyond the first non-null constant of COALESCE. Only divisions
+are checked, since people write them into statements to see whether these run; other errors of constant expressions
+(`2147483647 + 1`) are raised when a row reaches them.
 
-It is asked after `prune_columns`: what nobody reads, nobody evaluates, there as here. The answer stands in FINAL and is an error
-when the statement is executed: a view may be made of it, and it may be prepared.
+The check runs after `prune_columns`: a column that nobody reads is not evaluated, in PostgreSQL as here. The result is
+stored in FINAL and becomes an error when the statement is executed: the statement may be prepared, and a view may be
+made of it.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def divides_by_zero(plan: Node) -> bool:
 
 
 def _evaluated_in(node: Node) -> Iterator[Expr]:
-    """The top level expressions of the plan; of EXISTS, nobody asks what its rows have."""
+    """Yield the top-level expressions of the plan. The columns of EXISTS are left out, since nobody evaluates them."""
     for expr in expressions(node):
         yield expr
         for part in expr.walk():
@@ -55,7 +57,7 @@ def _divides(expr: Expr) -> bool:
 
 
 def _evaluated_operands(expr: Expr) -> Iterator[Expr]:
-    """The operands that are evaluated, as far as constants say."""
+    """Yield the operands that are evaluated, as far as constants decide."""
     match expr:
         case And(args=args):
             yield from _until(args, decides=False)
@@ -91,7 +93,9 @@ def _until(args: tuple[Expr, ...], *, decides: bool) -> Iterator[Expr]:
 
 
 def _truth(condition: Expr) -> tuple[bool, object]:
-    """Whether constants decide a condition, and what they say: constants themselves, two whole numbers compared, AND and OR."""
+    """Return whether constants decide a condition, and its value: constants themselves, comparisons of two integers,
+    AND and OR.
+    """
     match condition:
         case Const(value=value):
             return True, value

@@ -1,20 +1,24 @@
-"""Order that files have already: a SORT above a table's reader that would change nothing is left out.
+"""Sort orders that files already have: a SORT above a table's reader that would change nothing is left out.
 
-A stored table with a sort order has each file sorted, and the file's footer says so: that is what counts, since other writers of a
-Delta log do not sort. Files whose ranges of the first key do not overlap are read one after the other, by that key. The engine in
-process keeps the order of files and rows where nothing reorders them, so it gives the first rows at once, and a LIMIT reads no more
-than it wants. This is done once it is known who reads what: of a plan in process for all of a table's files, of a physical plan for
-the splits of each instance. There the streams are merged by their order as before, but nobody sorts; splits of different instances
-may overlap as they like, so that files that were appended over one another are in order as long as no two of them are one member's.
+Each file of a stored table with a sort order is sorted, and its footer says so. Only the footer counts, since other
+writers of a Delta log do not sort. Files whose ranges of the first key do not overlap are read one after the other, by
+that key. The in-process engine keeps the order of files and rows where nothing reorders them, so it gives the first
+rows at once, and a LIMIT reads no more than it wants.
 
-**What a footer's word is worth.** It is said of each row group by itself. Of a file with several the ranges of the first key must
-follow one another, too; where one ends with the value that the next begins with, that key is all that is certain.
+The pass runs once it is known who reads what: on a plan in process for all of a table's files, on a physical plan for
+the splits of each instance. There the streams are merged by their order as before, but nobody sorts. Splits of
+different instances may overlap, so that files which were appended over one another are in order as long as no two
+overlapping ones are on one member.
 
-Only what stands between the top and the reader is looked at, and only nodes that take row by row: below anything else order is not
-asked of rows but of what is made of them.
+**How far a footer is trusted.** A footer states the order of each row group by itself. In a file with several row groups
+the ranges of the first key must follow one another, too; where one ends with the value that the next begins with, only
+the first key is certain.
 
-Rejected: the same on Spark. It deals out pieces of files to tasks by their sizes, largest first, and promises nothing of it; what
-orders its tasks among each other is its own SORT.
+The pass looks only at nodes between the top and the reader, and only at those that take row by row: below any other
+node the order of rows does not reach the output.
+
+Rejected: the same on Spark. It deals out pieces of files to tasks by their sizes, largest first, and makes no promise
+about it; its tasks are put in order by its own SORT.
 """
 
 from __future__ import annotations
@@ -37,21 +41,22 @@ from engine.planner.optimizer.input_size import groups_to_read
 from engine.planner.optimizer.ordering import ordering_of, satisfies
 from wire.types import pg_types as t
 
-#: character(n) ignores blanks; of floats it would have to be told where NaN is.
+#: Types that files sort as PostgreSQL does. Not character(n), which ignores blanks, nor floats, whose NaN may be
+#: anywhere.
 _ORDERED: Final = (t.INT2, t.INT4, t.INT8, t.NUMERIC, t.TEXT, t.VARCHAR, t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ)
-#: A reader with its guarantee; None where it has none. May block on footers that were never read.
+#: Returns a reader with its guarantee; None if it has none. May block on footers that were never read.
 _Guarantee = Callable[[TableReader], TableReader | None]
 
 
 def in_file_order(plan: logical.Root) -> logical.Root:
-    """The plan as the engine in process may run it. May block on footers that were never read."""
+    """Return the plan without needless sorts, for the engine in process. May block on footers that were never read."""
     rebuilt = _without_sort(plan, _of_whole_table)
     assert isinstance(rebuilt, logical.Root), "FINAL stays on top"
     return rebuilt
 
 
 def in_split_order(plan: PhysicalPlan) -> PhysicalPlan:
-    """The same of a physical plan, whose fragments are where they will run."""
+    """Return a physical plan without needless sorts. It must be final: the fragments are where they will run."""
     return replace(plan, fragments=tuple(map(_in_split_order, plan.fragments)))
 
 
@@ -97,7 +102,7 @@ def _without_sort(node: Node, guarantee: _Guarantee) -> Node:
 
 
 def _guarantee_reader(node: Node, guarantee: _Guarantee) -> Node | None:
-    """The node with its reader's guarantee; None where there is none."""
+    """Return the node with its reader's guarantee; None if there is none."""
     match node:
         case Evaluator():
             below = _guarantee_reader(node.input, guarantee)
@@ -124,7 +129,7 @@ def _of_whole_table(node: TableReader) -> TableReader | None:
 def _of_splits(
     node: TableReader, instances: Sequence[Instance]
 ) -> tuple[TableReader, Sequence[tuple[Split, ...]]] | None:
-    """The reader with what all instances guarantee, and the splits of each in that order."""
+    """Return the reader with the order that all instances guarantee, and the splits of each in that order."""
     table, keys = _sorted_table(node)
     ordered: list[tuple[Split, ...]] = []
     for instance in instances:
@@ -138,7 +143,9 @@ def _of_splits(
 
 
 def _sorted_table(node: TableReader) -> tuple[Table, Ordering]:
-    """The reader's table, and its sort order as far as its columns are read, and files have PostgreSQL's order of their values."""
+    """Return the reader's table, and the prefix of its sort order whose columns are read, and whose types sort in files
+    as in PostgreSQL.
+    """
     assert isinstance(node.table, Table)
     assert node.table.storage is not None
     columns = dict(zip(node.names, node.columns, strict=True))
@@ -156,7 +163,9 @@ def _sorted_table(node: TableReader) -> tuple[Table, Ordering]:
 def _in_order(
     splits: Sequence[Split], table: Table, keys: Ordering, node: TableReader
 ) -> tuple[tuple[Split, ...], Ordering] | None:
-    """The splits such that what they have is in order, read one after the other, and by how many of the keys; None: by none."""
+    """Arrange the splits so that their rows are in order when they are read one after the other. Returns them with the
+    keys of that order; None if there is none.
+    """
     if not keys or not splits:
         return None
     called = {column.id: name for column, name in zip(node.columns, node.names, strict=True)}
@@ -180,7 +189,7 @@ def _groups(split: Split, table: Table) -> tuple[RowGroup, ...]:
 
 
 def _certain(groups: Sequence[RowGroup], names: tuple[str, ...], typ: SqlType) -> int:
-    """By how many of these columns the rows of a file's groups ascend, nulls last. typ: of the first column."""
+    """Return by how many of these columns the rows of a file's groups ascend, nulls last. typ: of the first column."""
     if not groups or any(group.sorted_by[: len(names)] != names for group in groups):
         return 0
     steps = [_step(a.facts(names[0]), b.facts(names[0]), typ) for a, b in pairwise(groups)]
@@ -190,7 +199,7 @@ def _certain(groups: Sequence[RowGroup], names: tuple[str, ...], typ: SqlType) -
 
 
 def _step(before: ColumnBounds | None, after: ColumnBounds | None, typ: SqlType) -> int | None:
-    """How many keys are certain from one row group to the next: none, the first, or as many as there are (None)."""
+    """Return how many keys are in order from one row group to the next: none, the first, or all (None)."""
     if before is None or after is None or before.nulls is None or after.nulls is None:
         return 0
     if before.nulls:
@@ -207,7 +216,9 @@ def _step(before: ColumnBounds | None, after: ColumnBounds | None, typ: SqlType)
 def _one_after_the_other(
     pieces: Sequence[tuple[Split, Sequence[RowGroup]]], name: str, typ: SqlType
 ) -> tuple[Split, ...] | None:
-    """The splits such that each one's values of a column precede the next one's; None where they do not."""
+    """Return the splits in the order of a column, such that each one's values precede the next one's; None if they
+    overlap.
+    """
     if len(pieces) == 1:
         return (pieces[0][0],)
     ranges: list[tuple[Any, Any, Split]] = []

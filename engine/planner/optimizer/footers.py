@@ -1,14 +1,15 @@
-"""Parquet footers as planning knows them: rows, sizes, and the least and greatest values of columns, by row group.
+"""Parquet footers for planning: rows, sizes, and the least and greatest values of columns, by row group.
 
-A plan reads all footers of a table of up to `_AT_ONCE` files. Of a larger one it reads so many that are not known yet, spread over
-the table, so that what a plan costs does not grow with the files; the next plans read further ones until all are known. A footer
-that no plan has read is an UnknownFooterError to who asks for it: such a file is in the plan, and the others tell about how large
-it is and how many rows it has.
+A plan reads all footers of a table of up to `_AT_ONCE` files. Of a larger table it reads that many unknown footers,
+spread over the table, so that the cost of planning does not grow with the number of files; the next plans read further
+ones until all are known. Access to a footer that no plan has read raises UnknownFooterError: such a file stays in the
+plan, and its size and rows are estimated from the other files.
 
-A footer is known by its file and, where files may be replaced under their names, by the file's size and time
+The cache key of a footer is its file and, where files may be replaced under their names, the file's size and time
 (`engine.lakes.file_stamps`). So a file that comes, goes or changes costs one footer and not those of the whole table.
 
-Rejected: to read the footers in the background, after the plan that wanted them: plans would depend on how far that has come.
+Rejected: reading the footers in the background, after the plan that wanted them: plans would depend on how far that has
+come.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from engine.planner.optimizer.column_bounds import ColumnBounds, Range
 from wire.dataclass import dataclass
 
 T = TypeVar("T")
-#: Times that are rounded to microseconds as they are read, one way or the other.
+#: The unit of times that are rounded, up or down, to microseconds as they are read.
 _NANOSECONDS: Final = "nanoseconds"
-#: Footers that are remembered: how many, and how many columns of row groups they have together, at some 300 bytes each.
+#: Limits of the footer cache: footers, and columns of row groups in all of them, at some 300 bytes each.
 _FOOTERS_MOST: Final = 1 << 14
 _FOOTERS_ROOM: Final = 1 << 19
-#: Footers that one plan reads of one table, at some 0.06 ms each; of a table with so many files that not all are remembered.
+#: Footers that one plan reads of one table, at some 0.06 ms each; and of a table with too many files for the cache.
 _AT_ONCE: Final = 512
 _SAMPLE: Final = 64
 #: A store answers many requests at a time, each after some ten milliseconds.
@@ -47,14 +48,16 @@ _REQUESTS: Final = 16
 
 
 class UnknownFooterError(OSError):
-    """A footer that no plan has read yet, of a table with so many files that this one does not."""
+    """A footer that no plan has read yet, of a table with too many files to read it now."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Rows `first` .. `end` - 1 of a Parquet file. columns: bytes, and least and greatest value, by top-level column.
-    nulls: how many each column has, where that is known. sorted_by: the columns by which the rows ascend, nulls last, by the
-    writer's word."""
+    """Rows `first` .. `end` - 1 of a Parquet file.
+
+    columns: bytes, and least and greatest value, by top-level column. nulls: how many each column has, where that is
+    known. sorted_by: the columns by which the rows ascend, nulls last, as the writer declares.
+    """
 
     first: int
     end: int
@@ -68,11 +71,11 @@ class RowGroup:
         return None if known is None else ColumnBounds(self.end - self.first, self.nulls.get(name), known[1])
 
     def size(self, names: tuple[str, ...]) -> int:
-        """Bytes of these columns."""
+        """Return the bytes of these columns."""
         return sum(self.columns[name][0] for name in names if name in self.columns)
 
 
-#: A file, and what it is told from its successors by; None where it has none.
+#: A file, and the stamp that distinguishes it from later files of that name; None if names are never reused.
 _Key = tuple[str, FileStamp | None]
 _FOOTERS: Final[WeightedLruCache[_Key, tuple[RowGroup, ...]]] = WeightedLruCache(
     _FOOTERS_MOST, _FOOTERS_ROOM, lambda _, groups: sum(1 + len(group.columns) for group in groups)
@@ -80,12 +83,14 @@ _FOOTERS: Final[WeightedLruCache[_Key, tuple[RowGroup, ...]]] = WeightedLruCache
 
 
 def cache_figures() -> CacheFigures:
-    """How well the cache of footers serves."""
+    """Return the hit rate and size of the footer cache."""
     return _FOOTERS.figures()
 
 
 def row_groups(file: str, table: Table) -> tuple[RowGroup, ...]:
-    """The row groups of a table's Parquet file. Raises OSError, UnknownFooterError where the table has too many files."""
+    """Return the row groups of a table's Parquet file. Raises OSError; UnknownFooterError if the table has many files
+    and this footer has not been read.
+    """
     [key] = _keys(table, (file,))
     if len(table.files) <= _AT_ONCE:
         return _FOOTERS.get(key, lambda: _read_row_groups(file))
@@ -96,17 +101,19 @@ def row_groups(file: str, table: Table) -> tuple[RowGroup, ...]:
 
 
 def known_footers(table: Table) -> Iterator[tuple[str, FileStamp | None, tuple[RowGroup, ...] | None]]:
-    """Yield each file of a table, its stamp where it may be replaced under its name, and its row groups; None where they are not
-    known. Reads no file."""
+    """Yield each file of a table, its stamp if it may be replaced under its name, and its row groups; None if they are
+    not known. Reads no file.
+    """
     for key in _keys(table, table.files):
         yield *key, _FOOTERS.find(key)
 
 
 def read_footers(table: Table) -> None:
-    """Read footers of a table that are not known, once for a plan: all of a small one, some of a large one. May block. A file that
-    cannot be read is left out: who asks for it is told."""
+    """Read unknown footers of a table, once for a plan: all of a small table, some of a large one. May block. A file
+    that cannot be read is skipped: the error is raised to the caller that needs its footer.
+    """
     if table.format != "parquet" or (len(table.files) <= _AT_ONCE and not stores.is_remote(table.path)):
-        # The latter are read one by one, by who asks.
+        # Callers read the footers of small local tables one by one.
         return
     wanted = _spread_evenly(_find_unknown(table), _AT_ONCE if _may_complete(table) else _SAMPLE)
     if stores.is_remote(table.path):
@@ -133,13 +140,13 @@ def _may_complete(table: Table) -> bool:
 
 
 def _find_unknown(table: Table) -> Sequence[_Key]:
-    """The files of a table whose footers are not known; of one with very many, of those of a sample."""
+    """Return the files of a table whose footers are not known; of a table with very many files, those in a sample."""
     files = table.files if _may_complete(table) else _spread_evenly(table.files, _SAMPLE)
     return _FOOTERS.find_missing(_keys(table, files))
 
 
 def _keys(table: Table, files: Sequence[str]) -> Sequence[_Key]:
-    # A file that a log names is what it was when it was named.
+    # A file that a log names never changes.
     if table.storage is not None or table.lake:
         return [(file, None) for file in files]
     stamps = stamps_of(table)
@@ -147,7 +154,7 @@ def _keys(table: Table, files: Sequence[str]) -> Sequence[_Key]:
 
 
 def _spread_evenly(items: Sequence[T], most: int) -> Sequence[T]:
-    """At most so many of these items, the first and the last among them, evenly spread."""
+    """Return at most `most` of these items, evenly spread, the first and the last among them."""
     if len(items) <= most:
         return items
     return [items[at * (len(items) - 1) // (most - 1)] for at in range(most)]

@@ -1,9 +1,9 @@
-"""How much column data a plan would read: what is left of its files after pruning by their statistics.
+"""The column data that a plan would read, in bytes: the remaining parts of its files after pruning by their statistics.
 
-Parquet footers say each column chunk's size and its least and greatest value. A row group that a reader's filter excludes
-does not count, columns that are not read do not count. CSV and JSON files count whole. The figure chooses between engines;
-the engines prune by themselves when they read, so an estimate that is too large costs time and never rows. What is left is
-also what `engine.planner.distribute.splits` hands out to the instances of a reader.
+Parquet footers say each column chunk's size and its least and greatest value. A row group that a reader's filter
+excludes does not count, nor do columns that are not read. CSV and JSON files count whole. The figure chooses between
+engines; the engines prune by themselves when they read, so an estimate that is too large costs time and never rows.
+`engine.planner.distribute.splits` deals out the same remaining row groups to the instances of a reader.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from engine.planner.optimizer.footers import RowGroup, UnknownFooterError, row_g
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 
-#: What a file is taken to hold that this member does not see: whoever reads it says what is wrong with it.
+#: The assumed size of a file that this member cannot see; the member that reads it reports errors.
 UNSEEN_BYTES: Final = 64 << 20
 
 
 def cache_figures() -> Mapping[str, CacheFigures]:
-    """How well the caches of footers and of files' sizes serve, by name."""
+    """Return the hit rates and sizes of the caches of footers and of file sizes, by name."""
     sizes = stored_bytes.cache_info()
     return {
         "footers": footers.cache_figures(),
@@ -41,7 +41,9 @@ def cache_figures() -> Mapping[str, CacheFigures]:
 
 
 def input_bytes(plan: Node, parameters: Mapping[int, Any]) -> int:
-    """Bytes of column data (as stored, compressed) that the plan's readers would read. `parameters`: canonical values by number."""
+    """Return the bytes of column data (as stored, compressed) that the plan's readers would read. `parameters`:
+    canonical values by number.
+    """
     return sum(reader_bytes(node, parameters) for node in walk_all(plan) if isinstance(node, TableReader))
 
 
@@ -67,8 +69,9 @@ def _file_bytes(file: str, table: Table, test: Test | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class KnownGroups:
-    """The row groups of a table that are to be read, as far as footers are known. known, unknown: files with such footers and
-    without, of those that are to be read. unseen: files that cannot be read here."""
+    """The row groups of a table that are to be read, as far as footers are known. known, unknown: among the files to
+    read, the number with known footers and the number without. unseen: the number of files that cannot be read here.
+    """
 
     groups: list[RowGroup]
     known: int
@@ -77,7 +80,7 @@ class KnownGroups:
 
     @property
     def scale(self) -> float:
-        """How many times as many row groups there are, as far as the files that are known tell."""
+        """The estimated ratio of all row groups to the known ones, judging by the files with known footers."""
         return (self.known + self.unknown) / max(self.known, 1)
 
 
@@ -109,7 +112,7 @@ def _find_groups(table: Table, test: Test | None) -> KnownGroups:
 
 @lru_cache(maxsize=1 << 17)
 def stored_bytes(file: str, version: int) -> int:
-    """A file's size. Asked of a table's files several times for a plan, and kept for the next. Raises OSError.
+    """Return a file's size, from a cache: a plan needs it several times, and the next plan again. Raises OSError.
 
     version: the table's, which changes with its files; it keys the cache only.
     """
@@ -118,7 +121,9 @@ def stored_bytes(file: str, version: int) -> int:
 
 
 def groups_to_read(file: str, table: Table, test: Test | None) -> tuple[RowGroup, ...]:
-    """The row groups of a table's Parquet file that may have a row that passes the test. Raises OSError as `row_groups`."""
+    """Return the row groups of a table's Parquet file that may have a row that passes the test. Raises OSError as
+    `row_groups`.
+    """
     if not may_pass(file, table, test):
         return ()
     groups = row_groups(file, table)
@@ -133,12 +138,12 @@ def _either(first: Told, second: Told) -> Told:
 
 
 def may_pass(file: str, table: Table, test: Test | None) -> bool:
-    """Whether the values that a file's folders say leave it a row that passes."""
+    """Whether the values in the names of a file's folders allow a row that passes."""
     return test is None or not table.partition_by or test(folder_facts(file, table))
 
 
 def folder_facts(file: str, table: Table) -> Told:
-    """Return the bounds of columns by the names of a file's folders: one value, or null, for all of its rows."""
+    """Return the bounds of columns from the names of a file's folders: one value, or null, for all of its rows."""
     types = partitions.types(table) if table.partition_by else {}
 
     def folder_bounds(name: str) -> ColumnBounds | None:
@@ -152,7 +157,7 @@ def _folder_facts(raw: str | None, typ: SqlType, empty_is_null: bool) -> ColumnB
     try:
         canonical = None if raw is None else partitions.value(raw, typ, empty_is_null=empty_is_null)
     except SqlError:
-        # What is no value of its type, or not there, is for the reader to say.
+        # The reader reports a value that is invalid or missing.
         return None
     if canonical is None:
         return None if raw is None else ColumnBounds(1, 1)

@@ -1,7 +1,7 @@
-"""Stage two of ordering: where a requirement meets a stream that does not guarantee it, a SORT is put between.
+"""Stage two of ordering: inserts a SORT where an ordering requirement meets a stream that does not guarantee it.
 
-Stage one is the binder's plan itself, in which every node keeps what order its input has and nothing sorts. Requirements
-are those of FINAL and LIMIT (a subquery's ORDER BY is a LIMIT without a count).
+Stage one is the binder's plan itself, in which every node keeps the order of its input and nothing sorts. Requirements
+come from FINAL and LIMIT (a subquery's ORDER BY is a LIMIT without a count).
 """
 
 from __future__ import annotations

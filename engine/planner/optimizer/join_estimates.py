@@ -1,12 +1,14 @@
-"""How many rows joins give: of two relations, and of a group that conditions join in any order.
+"""Cardinality estimates of joins: of two relations, and of a group that conditions join in any order.
 
-**Two relations.** By an equality: the product of the rows over the larger number of distinct values (Selinger et al., "Access path
-selection in a relational database management system"). By several equalities it is over the product of these numbers, as far as one
-of the inputs has that many rows before its filters: a key of two columns has no more values than its table has rows.
+**Two relations.** By an equality: the product of the rows over the larger number of distinct values (Selinger et al.,
+"Access path selection in a relational database management system"). By several equalities: over the product of these
+numbers, but no more than the rows that one of the inputs has before its filters, since a key of two columns has no more
+values than its table has rows.
 
-**A group** (`engine.plan_ir.join_groups`), such as FROM a, b, c WHERE ..., is estimated as engines join it: from the largest
-relation on, always the one that leaves the fewest rows of those that a condition connects. To estimate it as it is written, a
-product of a and b first, gives numbers beyond all rows that there are: the bound on several equalities is then that of c alone.
+**A group** (`engine.plan_ir.join_groups`), such as FROM a, b, c WHERE ..., is estimated as engines join it: beginning with
+the largest relation, then always the relation that leaves the fewest rows among those that a condition connects. An
+estimate in the written order, with a product of a and b first, gives numbers beyond all rows that there are, since the
+bound on several equalities is then that of c alone.
 """
 
 from __future__ import annotations
@@ -23,11 +25,13 @@ from engine.plan_ir.join_groups import order_by_links
 from engine.planner.optimizer.selectivity import VALUES_UNKNOWN, Known, selectivity
 from wire.dataclass import dataclass
 
-#: What a row is taken to have where nothing is known of it.
+#: The assumed bytes of a row of which nothing is known.
 ROW_BYTES: Final = 32
-#: More rows are not estimated: products of these are still numbers (PostgreSQL 15, costsize.c, MAXIMUM_ROWCOUNT).
+#: The largest estimate of rows, so that products of estimates stay finite (PostgreSQL 15, costsize.c,
+#: MAXIMUM_ROWCOUNT).
 _ROWS_MAX: Final = 1e100
-#: Relations of a group among which the next one is looked for; of more it is the next that an equality connects.
+#: Up to this many relations of a group, all are candidates for the next join; with more, it is the next one that an
+#: equality connects.
 _ORDERED_MAX: Final = 16
 #: An estimate, and the ids of the relation's columns.
 Relation = tuple["Estimate", frozenset[int]]
@@ -35,7 +39,9 @@ Relation = tuple["Estimate", frozenset[int]]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """rows: about how many. distinct: of each column, by id, at most how many values. unfiltered: the rows without filters."""
+    """An estimate of a relation. rows: about how many. distinct: by column id, an upper bound of its distinct values.
+    unfiltered: the rows without filters.
+    """
 
     rows: float
     distinct: Mapping[int, float]
@@ -43,14 +49,14 @@ class Estimate:
 
     @property
     def size(self) -> float:
-        """Bytes, taking all rows to be alike."""
+        """The size in bytes, if all rows are alike."""
         return self.rows * ROW_BYTES
 
 
 def estimate_join(
     left: Estimate, right: Estimate, condition: tuple[Expr, ...], parameters: Mapping[int, Any]
 ) -> Estimate:
-    """The rows of an inner join with these conjuncts."""
+    """Estimate the rows of an inner join with these conjuncts."""
     distinct = {**left.distinct, **right.distinct}
     keys = [sides for part in condition if (sides := _equal_columns(part)) is not None]
     values = math.prod(max(distinct.get(column, 1) for column in sides) for sides in keys)
@@ -103,7 +109,7 @@ def _order_by_equalities(relations: Sequence[Relation], conditions: Sequence[Exp
 
 
 def known_distinct(distinct: Mapping[int, float]) -> dict[int, Known]:
-    """Return what conditions are guessed by where only the distinct values of columns are known."""
+    """Return statistics for selectivity estimates where only the distinct values of columns are known."""
     return {column: Known(min(values, VALUES_UNKNOWN)) for column, values in distinct.items()}
 
 

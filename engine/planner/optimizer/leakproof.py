@@ -1,8 +1,9 @@
-"""Conditions that tell nobody of a row for which they are not true: they neither fail nor say anything.
+"""Leakproof conditions: they disclose nothing of a row for which they are not true, neither by an error nor by a
+message.
 
-These may be computed over rows that a view with security_barrier does not show, so they reach its files; the others wait until
-the view's own condition has been met. Which operators are such is PostgreSQL's word (pg_proc.proleakproof); a call of any
-function is not.
+Such conditions may run over rows that a view with security_barrier does not show, so they are pushed down to its files.
+Others run after the view's own condition. PostgreSQL defines which operators are leakproof (pg_proc.proleakproof); a
+call of any function is not.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def _is_leakproof_operator(part: Expr) -> bool:
 
 @cache
 def _operators() -> frozenset[tuple[str, int, int]]:
-    """(symbol, left, right) of each."""
+    """Return (symbol, left, right) of each leakproof operator."""
     functions = rows("pg_proc").select(["oid", "proleakproof"]).to_pylist()
     silent = {function["oid"] for function in functions if function["proleakproof"]}
     table = rows("pg_operator").select(["oprname", "oprleft", "oprright", "oprcode"]).to_pylist()

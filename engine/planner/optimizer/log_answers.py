@@ -1,13 +1,15 @@
-"""Aggregates over a whole stored table that its log answers: no file is opened.
+"""Aggregates over a whole stored table that its log answers, without opening a file.
 
-Of `count(*)`, `count(x)`, `min(x)` and `max(x)` over all rows of a table, without GROUP BY, HAVING, DISTINCT or FILTER, the answer
-is a sum or an extreme of what each file's statistics say. Runs when a query is about to be compiled, when the files are known:
-those of the pinned version without those that were taken away since, and those that came since, by commits and by the transaction.
+The answer of `count(*)`, `count(x)`, `min(x)` and `max(x)` over all rows of a table, without GROUP BY, HAVING, DISTINCT
+or FILTER, is a sum or an extreme of the files' statistics. The pass runs when a query is about to be compiled, when the
+files are known: those of the pinned version without those that were removed since, and those that commits and the
+transaction have added since.
 
-Only what is exact counts. The rows of a file are counted by its writer. Bounds are exact for integers and dates; those of texts are
-cut, those of times rounded, and floats and decimals have been through JSON (`engine.storage.statistics`). A file of which the log
-does not say the rows, or of which it does not say the nulls or the bounds of a column that is asked for, leaves the whole query to
-the engines: one that another writer has added, one that is older than the column, one with an infinite date.
+Only exact statistics count. The writer counts the rows of a file. Bounds are exact for integers and dates; those of
+texts are cut, those of times rounded, and floats and decimals have been through JSON (`engine.storage.statistics`). If
+the log lacks a file's rows, or the nulls or bounds of a column that the query needs, the whole query is left to the
+engines: that is so for a file that another writer has added, one that is older than the column, or one with an infinite
+date.
 """
 
 from __future__ import annotations
@@ -29,18 +31,20 @@ from wire.dataclass import dataclass
 from wire.errors import SqlError
 from wire.types import pg_types as t
 
-#: Types whose bounds in the log are values of the column.
+#: Types whose bounds in the log are exact values of the column.
 _EXACT: Final = (t.INT2, t.INT4, t.INT8, t.DATE)
 _EPOCH: Final = dt.date(1970, 1, 1).toordinal()
 
 
 class _UnknownError(Exception):
-    """The log does not say it."""
+    """A statistic that the log does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """The log's statistics of a column, of all files together. extremes: (least, greatest); None where all is null."""
+    """The log's statistics of a column, of all files together. extremes: (least, greatest); None if all values are
+    null.
+    """
 
     nulls: int
     extremes: tuple[int, int] | None
@@ -56,8 +60,9 @@ class _Added(msgspec.Struct, rename="camel"):
 
 
 def answer_by_log(node: Aggregator) -> Node:
-    """Return the row that the aggregator gives where the log says it, else the node. May block when the version was never
-    opened before."""
+    """Return the row that the aggregator gives if the log has it, else the node. May block when the version was never
+    opened before.
+    """
     found = _find_reader(node.input)
     grouped = bool(node.group or node.grouping_sets or node.groupings) or node.filter is not None
     if found is None or grouped or not node.aggregates:
@@ -67,14 +72,15 @@ def answer_by_log(node: Aggregator) -> Node:
         log = _Log(table)
         values = tuple(Const(call.type, _value(call, names, log)) for call in node.aggregates)
     except (_UnknownError, SqlError):
-        # What cannot be read is told by whoever reads.
+        # The reader reports files that cannot be read.
         return node
     return Values(node.columns, (values,))
 
 
 def _find_reader(node: Node) -> tuple[Table, Mapping[int, str]] | None:
-    """Find the stored table of which a node gives all rows, also through evaluators that only pass columns on, and the names that
-    files have for its columns, by the columns' ids."""
+    """Find the stored table all of whose rows a node returns, also through evaluators that only pass columns on.
+    Returns it with the names that files have for its columns, by the columns' ids.
+    """
     if isinstance(node, TableReader):
         table, whole = node.table, node.filter is None and node.of_files is None and not node.reader and not node.ranged
         if not isinstance(table, Table) or table.storage is None or not whole:
@@ -137,7 +143,7 @@ class _Log:
         return _Told(nulls, (min(extremes), max(extremes)) if extremes else None)
 
     def _of_version(self, name: str) -> tuple[int, list[int]]:
-        """Nulls, and the bounds where there are any."""
+        """Return the nulls of a column, and its bounds where there are any."""
         if not len(self._counts):
             return 0, []
         nulls, least, greatest = self._field("null_count", name), self._field("min", name), self._field("max", name)
@@ -161,7 +167,7 @@ class _Log:
 
 
 def _present_files(version: Version, removed: Sequence[str]) -> pa.Array | None:
-    """Return for each file of a version whether it is the table's still; None: all are."""
+    """Return for each file of a version whether it still belongs to the table; None: all do."""
     if not removed:
         return None
     kept = [True] * version.actions.num_rows
@@ -184,7 +190,7 @@ def _statistics(file: DataFile) -> _Added:
 
 
 def _number(bound: Any) -> int:
-    """A bound as the column's canonical value: a date is days since 1970."""
+    """Convert a bound to the column's canonical value: a date is days since 1970."""
     if isinstance(bound, int) and not isinstance(bound, bool):
         return bound
     if isinstance(bound, str):

@@ -1,7 +1,7 @@
 """Ordering guarantees: the RFC's ordering characterisation, `ord(input orders) -> output order`, for every node.
 
-An ordering is a list of keys; a stream ordered by (a, b) is ordered by (a) too. A guarantee is worth having only where an
-engine keeps it, so nodes that both engines run by hashing (aggregation, joins, set operations, windows) give none.
+An ordering is a list of keys; a stream ordered by (a, b) is ordered by (a) too. A guarantee is useful only if an engine
+keeps it, so nodes that both engines run by hashing (aggregation, joins, set operations, windows) give none.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from engine.plan_ir.logical import Evaluator, Limit, Ordering, OrderKey, Project
 
 
 def ordering_of(node: Node) -> Ordering:
-    """The order in which `node` emits its rows; () for none."""
+    """Return the order in which `node` emits its rows; () for none."""
     match node:
         case TableReader():
             return node.guarantee
@@ -28,7 +28,7 @@ def ordering_of(node: Node) -> Ordering:
 
 
 def is_read_in_order(node: Node, requirement: Ordering) -> bool:
-    """Whether the rows come in this order because files have it, without anybody sorting them."""
+    """Whether the rows come in this order because files have it, without a sort."""
     below = node
     while isinstance(below, (Evaluator, Limit)):
         below = below.input
@@ -36,7 +36,9 @@ def is_read_in_order(node: Node, requirement: Ordering) -> bool:
 
 
 def asks_for_order(node: Node) -> bool:
-    """Whether `node`'s rows have an order that somebody asked for, also one by keys that are not among its columns."""
+    """Whether `node`'s rows have an order that the query requires, including one by keys that are not among its
+    columns.
+    """
     match node:
         case Sort():
             return True
@@ -51,8 +53,9 @@ def asks_for_order(node: Node) -> bool:
 
 
 def satisfies(guarantee: Ordering, requirement: Ordering) -> bool:
-    """Whether a stream with `guarantee` is in the order that `requirement` asks for: the latter is a prefix, keys that
-    repeat an earlier column aside (they order nothing)."""
+    """Whether a stream with `guarantee` is in the order of `requirement`: the latter is a prefix, except for keys that
+    repeat an earlier column (they order nothing).
+    """
     needed = _without_repeats(requirement)
     return _without_repeats(guarantee)[: len(needed)] == needed
 
@@ -68,7 +71,7 @@ def _without_repeats(ordering: Ordering) -> Ordering:
 
 
 def _rename_ordering(ordering: Ordering, columns: tuple[Column, ...], emit: tuple[Expr, ...]) -> Ordering:
-    """An input's ordering in terms of the columns that pass it on; it ends at the first key that none does."""
+    """Translate an input's ordering into the columns that pass its keys on; it ends at the first key that none does."""
     names: dict[int, Column] = {}
     for column, expr in zip(columns, emit, strict=True):
         if isinstance(expr, ColumnRef):

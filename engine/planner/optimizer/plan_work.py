@@ -1,15 +1,17 @@
 """The work of a plan, in figures by which an engine's time for it is estimated (`engine.planner.engine_model`).
 
-All figures follow from the estimates that the planner has (`cardinality`, `input_size`); none depends on the machine. They are
-counted over the logical plan as it is, subqueries included, each once: both engines decorrelate subqueries, and both order joins by
-themselves. So of a group of joins, such as FROM a, b, c WHERE ..., the rows of its relations count and those that it gives.
+All figures follow from the planner's estimates (`cardinality`, `input_size`); none depends on the machine. They are
+counted over the logical plan as it is, subqueries included, each once: both engines decorrelate subqueries, and both
+order joins by themselves. So a group of joins, such as FROM a, b, c WHERE ..., counts as the rows of its relations and
+the rows that the group gives.
 
-**Memory** is what an engine holds at once and cannot stream: the smaller sides of joins, groups, rows that are sorted or that a
-window function sees. All of a plan are added up, which is more than is held at any time in most plans. A row is as wide there as
-its columns are in memory, by their types and by ANALYZE's widths.
+**Memory** is the data that an engine holds at once and cannot stream: the smaller sides of joins, groups, rows that are
+sorted or that a window function sees. All of a plan are added up, which is more than is held at any time in most plans.
+The width of a row is that of its columns in memory, by their types and by ANALYZE's widths.
 
-**Groups.** `cardinality` bounds the values of a column from above, and a footer bounds no text: GROUP BY of a flag would give a
-group for each few rows. Here the size of a text column in its files says how many values it has, four times as many to be safe.
+**Groups.** `cardinality` bounds the values of a column from above, and a footer gives no such bound for text: GROUP BY of a
+flag would be estimated as a group for each few rows. Here the size of a text column in its files gives the number of
+its values, multiplied by four to be safe.
 """
 
 from __future__ import annotations
@@ -44,29 +46,33 @@ from engine.planner.optimizer.selectivity import bits_as_values
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
-#: A value of a type that does not say how long its values are, with what refers to it.
+#: Assumed bytes of a value of variable length, including its pointer.
 _VARIABLE_BYTES: Final = 32
 _WIDTHS: Final[Mapping[t.PgType, int]] = {
     t.BOOL: 1, t.INT2: 2, t.INT4: 4, t.INT8: 8, t.FLOAT4: 4, t.FLOAT8: 8, t.DATE: 4, t.TIME: 8, t.TIMESTAMP: 8,
     t.TIMESTAMPTZ: 8, t.NUMERIC: 16, t.UUID: 16, t.INTERVAL: 16,
 }  # fmt: skip
-#: What a hash table or a sort needs of a row beside its values.
+#: Bytes that a hash table or a sort needs for a row beside its values.
 _ROW_BYTES: Final = 16
-#: A text column has at the most so many times the values that its size in the files says.
+#: A text column has at most this many times the distinct values that its size in the files indicates.
 _VALUES_SAFELY: Final = 4
-#: Of a longer plan only what it reads is known: to estimate the rest would take longer than many a query.
+#: For a longer plan only its input is counted: estimating the rest would take longer than many queries.
 _NODES_MAX: Final = 500
-#: Nor is it asked of a plan that reads so few bytes and joins nothing: its time is the fixed one.
+#: The same holds for a plan that reads fewer bytes and joins nothing: its time is the fixed one.
 _READ_MIN: Final = 1 << 20
-#: Operators that bring rows together: an exchange each, where an engine runs in several tasks.
+#: Operators that bring rows together: each needs an exchange if an engine runs in several tasks.
 _MEETINGS: Final = (Join, Aggregator, DistinctOn, Window, Sort)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanWork:
-    """read: bytes of column data. rows: that readers, joins, aggregates, sorts and windows see and give, all together. stages: how
-    often rows have to meet. result_bytes: of the rows of the result, in memory. held: bytes that are held at once, at the most.
-    written: bytes of the result that are written into files; 0: it goes to a client."""
+    """The work of a plan.
+
+    read: bytes of column data. rows: the rows that readers, joins, aggregates, sorts and windows take and give, all
+    together. stages: how often rows have to meet. result_bytes: of the rows of the result, in memory. held: an upper
+    bound of the bytes that are held at once. written: bytes of the result that are written into files; 0: it goes to a
+    client.
+    """
 
     read: int
     rows: int = 0
@@ -77,8 +83,11 @@ class PlanWork:
 
 
 def plan_work(plan: Node, parameters: Mapping[int, Any], *, writes: bool = False, read: int | None = None) -> PlanWork:
-    """Count the work of a plan. parameters: canonical values by number. writes: whether its rows are written into files. read:
-    what it reads, where that is known."""
+    """Count the work of a plan.
+
+    parameters: canonical values by number. writes: whether its rows are written into files. read: its input in bytes,
+    if known.
+    """
     nodes = list(walk_all(plan))
     if read is None:
         read = input_bytes(plan, parameters)
@@ -98,7 +107,9 @@ def plan_work(plan: Node, parameters: Mapping[int, Any], *, writes: bool = False
 
 
 class _GroupEstimator(Estimator):
-    """Estimates in which groups by text are as few as the text in the files says; see the module's docstring."""
+    """Estimates the number of groups by text columns from the size of the text in the files; see the module's
+    docstring.
+    """
 
     def __init__(self, parameters: Mapping[int, Any], plan: Node, nodes: Sequence[Node]) -> None:
         super().__init__(parameters, root=plan)
@@ -114,7 +125,7 @@ class _GroupEstimator(Estimator):
         return Estimate(most, distinct, min(made.unfiltered, most))
 
     def _values(self, key: Column, otherwise: float) -> float:
-        """Estimate how many values a column has. otherwise: where nothing says so."""
+        """Estimate how many values a column has. otherwise: the estimate if neither statistics nor sizes are known."""
         at = key.id
         while at not in self._readers and at in self._origins:
             at = self._origins[at]
@@ -133,7 +144,7 @@ class _GroupEstimator(Estimator):
 
 
 def _origins(nodes: Iterable[Node]) -> Iterator[tuple[int, int]]:
-    """Yield the columns that are another one under a new id. Filters emit columns under the ids that they have."""
+    """Yield pairs of a column and the column that it renames. Filters emit columns under the ids that they have."""
     for node in nodes:
         pairs: Iterable[tuple[Column, Column]] = ()
         if isinstance(node, Evaluator):
@@ -162,7 +173,7 @@ class _Count:
         return self._estimator.of(node).rows
 
     def width(self, columns: Iterable[Column]) -> int:
-        """Bytes of a row in memory."""
+        """Return the bytes of a row in memory."""
         return _ROW_BYTES + sum(self._known.get(column.id, _type_width(column.type)) for column in columns)
 
     def rows_seen(self, node: Node) -> float:
@@ -185,7 +196,7 @@ class _Count:
         return sum(map(self.rows, self._sides(node))) + self.rows(self._groups.get(id(node), node))
 
     def _sides(self, node: Join) -> Sequence[Node]:
-        """Return the relations that are joined: of a group all."""
+        """Return the relations that are joined; for a join group, all of its relations."""
         return take_apart(node)[0] if id(node) in self._groups else (node.left, node.right)
 
     def _held_by_join(self, node: Join) -> float:
@@ -207,14 +218,14 @@ class _Count:
             case Window(input=below):
                 return self.rows(below) * self.width(below.columns)
             case Sort(input=below):
-                # The first few of an order are kept while the others pass.
+                # Below a LIMIT only the first rows in the order are held.
                 return self.rows(self._limits.get(id(node), below)) * self.width(below.columns)
             case _:
                 return 0.0
 
 
 def _known_widths(nodes: Iterable[Node]) -> Iterator[tuple[int, int]]:
-    """Yield the widths of columns that ANALYZE has told, by the columns' ids."""
+    """Yield the widths of columns that ANALYZE has measured, by the columns' ids."""
     for node in nodes:
         if isinstance(node, TableReader) and isinstance(node.table, Table):
             found = statistics_by_column(node.table)

@@ -1,10 +1,10 @@
-"""Takes out the columns that nobody uses: of readers, of evaluators, aggregates and window calls.
+"""Removes unused columns from readers, evaluators, aggregates and window calls.
 
-A column is used when some expression, key or group of the statement names it, or when it is among the columns of a query
-that are taken by position (FINAL's, a set operation's, a cte's, a subquery's). What a column is computed from is used only if
-the column is. A group key is never taken out, since it makes the groups, nor is a set-returning call, which makes rows. A call
-that returns nothing (`FROM pg_sleep(1)`) is made for what it does: where its column goes, it becomes a condition that all rows
-fulfil, since engines take out unused columns too.
+A column is used when some expression, key or group of the statement names it, or when it is among the columns of a
+query that are taken by position (FINAL's, a set operation's, a cte's, a subquery's). The inputs of a column's
+expression are used only if the column is. A group key is never removed, since it makes the groups, nor is a
+set-returning call, which makes rows. A call that returns nothing (`FROM pg_sleep(1)`) is made for its effect: where its
+column is removed, it becomes a condition that all rows fulfil, since engines remove unused columns too.
 """
 
 from __future__ import annotations
@@ -43,15 +43,16 @@ def prune_columns(plan: Node) -> Node:
 
 
 class _Uses:
-    """The columns that are used, by their ids: those that a plan names in any case, and those from which they are computed.
+    """The ids of the columns that are used: those that a plan names in any case, and those from which they are
+    computed.
 
-    Each expression is looked at once, when the first use of its column is met: a chain of a thousand subqueries, each over the one
-    before, is pruned in one walk.
+    Each expression is visited once, when the first use of its column is found: a chain of a thousand subqueries, each
+    over the one before, is pruned in one walk.
     """
 
     def __init__(self, plan: Node) -> None:
         self.used: set[int] = set()
-        #: What columns are computed from that nobody has used yet, by their ids.
+        #: The expressions of columns that nobody has used yet, by the columns' ids.
         self._waiting: dict[int, list[Expr]] = {}
         self._plans: list[Node] = [plan]
         self._columns: list[Column] = []
@@ -68,7 +69,9 @@ class _Uses:
                 self._read(expr)
 
     def _read(self, expr: Expr) -> None:
-        """An expression that stays: what it names, and the plans of its subqueries, whose columns are taken by position."""
+        """Note the columns of an expression that stays, and the plans of its subqueries, whose columns are taken by
+        position.
+        """
         for part in expr.walk():
             if isinstance(part, ColumnRef):
                 self._columns.append(part.column)
@@ -90,7 +93,9 @@ class _Uses:
 
 
 def _find_computed(node: Node) -> Iterable[tuple[Column, Expr]]:
-    """The columns that go if nobody uses them, with what they are computed from. One that is passed on is not used by that."""
+    """Return the columns that are removed if nobody uses them, with their expressions. Passing a column on does not use
+    it.
+    """
     match node:
         case Evaluator() | ProjectSet():
             return zip(node.columns, node.emit, strict=True)
@@ -103,7 +108,7 @@ def _find_computed(node: Node) -> Iterable[tuple[Column, Expr]]:
 
 
 def _find_lasting(node: Node) -> Iterable[Expr]:
-    """The expressions that stay, whatever is used."""
+    """Return the expressions that stay whatever is used."""
     match node:
         case Evaluator() | Aggregator():
             return () if node.filter is None else (node.filter,)
@@ -114,7 +119,7 @@ def _find_lasting(node: Node) -> Iterable[Expr]:
 
 
 def _find_taken(node: Node) -> Iterator[Column]:
-    """The columns that this node names outside of expressions, or takes by position."""
+    """Yield the columns that this node names outside of expressions, or takes by position."""
     match node:
         case Root():
             yield from node.input.columns

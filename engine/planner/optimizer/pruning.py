@@ -1,11 +1,12 @@
-"""Files that need not be read, since what is known of them says that none of their rows passes their reader's filter.
+"""File pruning: removes files from a plan if statistics show that none of their rows passes their reader's filter.
 
-Runs when a query is about to be compiled, with its parameters' values, and before anything is said of how much it reads: engine,
-splits and members are chosen for what is left. Stored tables are asked first what their log says of whole files, which is in
-memory; of what is left, and of foreign Parquet, the footers are asked. An engine would open each file to find the same out.
+The pass runs when a query is about to be compiled, with its parameters' values, and before its input is measured:
+engine, splits and members are chosen for the remaining files. For stored tables the log's statistics of whole files
+come first, since they are in memory; the footers of the remaining files, and of foreign Parquet, come second. Without
+this pass an engine would open each file to find the same out.
 
-What the log says is wider than what footers say (`engine.storage.statistics`; a time may have been cut to its millisecond by
-another writer). Its floats and decimals have been through JSON and are not used.
+The log's statistics are wider than those of footers (`engine.storage.statistics`; another writer may have cut a time to
+its millisecond). Its floats and decimals have been through JSON and are not used.
 """
 
 from __future__ import annotations
@@ -38,13 +39,14 @@ from wire.types import pg_types as t
 
 
 def with_files(table: Table, files: Sequence[str]) -> Table:
-    """The table with these files only: another version of it to whoever caches."""
+    """Return the table with these files only, under another version, so that caches distinguish it."""
     digest = zlib.crc32("\0".join((str(table.version), *files)).encode())
     return replace(table, files=tuple(files), version=table.version ^ (digest << 16 | 1))
 
 
 def prune_files(plan: logical.Root, parameters: Mapping[int, Any]) -> logical.Root:
-    """The plan without those files, and without those whose log answers for them (`engine.planner.optimizer.log_answers`).
+    """Return the plan without the files that no row passes from, and with aggregates that the log answers replaced
+    (`engine.planner.optimizer.log_answers`).
 
     parameters: canonical values by number. May block on footers that were never read.
     """
@@ -69,7 +71,7 @@ def prune_files(plan: logical.Root, parameters: Mapping[int, Any]) -> logical.Ro
 
 
 def files_passing(table: Table, test: Test) -> Sequence[str]:
-    """The table's files that may have a row that passes. May block on footers that were never read."""
+    """Return the table's files that may have a row that passes. May block on footers that were never read."""
     if table.format != "parquet":
         return [file for file in table.files if may_pass(file, table, test)]
     kept = table.files
@@ -77,7 +79,7 @@ def files_passing(table: Table, test: Test) -> Sequence[str]:
         kept = _by_log(table, table.storage, test)
     elif table.partition_by:
         kept = tuple(file for file in table.files if may_pass(file, table, test))
-    # How many footers are read is decided by what is left.
+    # The number of remaining files decides how many footers are read.
     left = table if len(kept) == len(table.files) else replace(table, files=kept)
     read_footers(left)
     return [file for file in kept if _by_footer(file, left, test)]
@@ -87,7 +89,7 @@ def _by_footer(file: str, table: Table, test: Test) -> bool:
     try:
         return bool(groups_to_read(file, table, test))
     except OSError:
-        # Another member's, or gone: whoever reads it says so.
+        # The file is another member's, or gone: the reader reports that.
         return True
 
 
@@ -101,7 +103,7 @@ def _by_log(table: Table, storage: Storage, test: Test) -> tuple[str, ...]:
         return table.files
     folder = f"{table.path.rstrip('/')}/"
     if stored.has_all_files(table):
-        # Those that pass are told by the log alone.
+        # The log alone lists the files that pass.
         gone = frozenset(storage.removed)
         paths = [path for path in version.paths_of(mask) if path not in gone]
         paths += [file.path for file in storage.added]
@@ -112,7 +114,7 @@ def _by_log(table: Table, storage: Storage, test: Test) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _LoggedFiles:
-    """The statistics that the log has of the files in a version of a stored table (`LoggedFiles`)."""
+    """The log's statistics of the files in a version of a stored table (`LoggedFiles`)."""
 
     version: Version
     table: Table
@@ -132,7 +134,7 @@ class _LoggedFiles:
         return FileBounds(self.version.rows, nulls, least, greatest)
 
     def _of_partition(self, name: str) -> FileValues | None:
-        """All rows of a file have one value of a column that the table is partitioned by."""
+        """Return the values of a partition column, which has one value in each file."""
         texts = self.version.partition(name)
         typ = next((column.type.pg for column in self.table.columns if column.file_column == name), None)
         if texts is None:
@@ -144,7 +146,7 @@ class _LoggedFiles:
 
 
 def _of_text(text: str, pg: t.PgType | None) -> Any:
-    """A partition's value, as the log spells it; None where its type is none that statistics have."""
+    """Parse a partition's value as the log spells it; None if statistics do not support its type."""
     try:
         match pg:
             case t.INT2 | t.INT4 | t.INT8:

@@ -1,11 +1,13 @@
-"""Brings conditions down to the readers: conjuncts of a filter that concern one table only become that reader's filter.
+"""Predicate pushdown: conjuncts of a filter that concern one table only become that reader's filter.
 
-The engines push filters by themselves; here it is for what the planner decides before them: which files and row groups are
-read, and how large the input is. A conjunct goes through joins to the side whose columns it names (never to the side of an
-outer join that is padded with nulls), and from a join's ON too: an inner join's to both sides, an outer join's to the side that
-is padded, since a row of it that fails matches nothing. One with a subquery or a volatile function stays.
+The engines push filters by themselves. This pass serves the decisions that the planner takes before them: which files
+and row groups are read, and how large the input is. A conjunct goes through joins to the side whose columns it names,
+but never to the side of an outer join that is padded with nulls. Conjuncts of a join's ON are pushed too: an inner
+join's to both sides, an outer join's to the padded side, since a row of that side that fails the condition matches
+nothing. A conjunct with a subquery or a volatile function stays.
 
-Into a view with security_barrier, which the engines cannot look into, goes what is leakproof, in the names of what is below it.
+Leakproof conjuncts are also pushed into a view with security_barrier, which the engines cannot look into, with the
+view's columns replaced by those below it.
 """
 
 from __future__ import annotations
@@ -33,14 +35,16 @@ def push_filters(plan: Node) -> Node:
 
 
 class _Pusher:
-    """goals: the reader or the view that has a column, by the column's id; each is named by the id of its first column. So a plan
-    is searched for what can go somewhere only, and not for each condition of each join in it."""
+    """Pushes conditions down. goals: the reader or the view that has a column, by the column's id; each goal is named
+    by the id of its first column. So a plan is searched only for conditions that have a goal in it, and not for each
+    condition of each join.
+    """
 
     def __init__(self, goals: Mapping[int, int]) -> None:
         self._goals = goals
 
     def push_from(self, node: Node) -> Node:
-        """The conditions of a node brought down."""
+        """Push the conditions of a node down."""
         if isinstance(node, Evaluator) and node.filter is not None:
             below, left = self._push(node.input, conjuncts(node.filter))
             return replace(node, input=below, filter=conjunction(left)) if below is not node.input else node
@@ -55,7 +59,7 @@ class _Pusher:
         return node
 
     def _push(self, node: Node, parts: tuple[Expr, ...]) -> tuple[Node, tuple[Expr, ...]]:
-        """`node` with those parts in its readers that can go there, and the parts that stay above."""
+        """Return `node` with the parts that its readers can take, and the parts that stay above."""
         waiting: dict[int, list[Expr]] = {}
         for part in parts:
             goals = {self._goals.get(name) for name in _names(part)}
@@ -69,7 +73,9 @@ class _Pusher:
         return pushed, tuple(part for part in parts if id(part) not in offered or id(part) in left)
 
     def _bring_down(self, node: Node, waiting: dict[int, list[Expr]]) -> Node:
-        """`node` with those conditions in its readers that can go there; they no longer wait. waiting: by their goals."""
+        """Return `node` with the conditions that its readers can take; these are removed from `waiting`. waiting:
+        conditions by their goals.
+        """
         if not waiting:
             return node
         if isinstance(node, TableReader):
@@ -88,7 +94,7 @@ class _Pusher:
         return node
 
     def _bring_into(self, view: Evaluator, waiting: dict[int, list[Expr]]) -> Node:
-        """A view with the leakproof ones of the conditions among its own."""
+        """Add the leakproof conditions to a view's own filter."""
         below = {c.id: expr for c, expr in zip(view.columns, view.emit, strict=True) if isinstance(expr, ColumnRef)}
         mine = _take(view, waiting, lambda part: is_leakproof(part) and _names(part) <= below.keys())
         if not mine:
@@ -98,7 +104,7 @@ class _Pusher:
 
 
 def _take(node: Node, waiting: dict[int, list[Expr]], fits: Callable[[Expr], bool]) -> Sequence[Expr]:
-    """Take those of the conditions that have the node as their goal and can go there."""
+    """Take those of the conditions that have the node as their goal and fit there."""
     found = waiting.get(node.columns[0].id, ()) if node.columns else ()
     mine = [part for part in found if fits(part)]
     if mine:
@@ -110,14 +116,16 @@ def _take(node: Node, waiting: dict[int, list[Expr]], fits: Callable[[Expr], boo
 
 
 def _with_condition(join: Join, condition: tuple[Expr, ...]) -> Join:
-    """A join whose whole condition has gone elsewhere: an inner one is a cross join, an outer one keeps a condition."""
+    """Return a join with what is left of its condition. An inner join without one becomes a cross join; an outer join
+    keeps a condition.
+    """
     if join.kind != "inner":
         return replace(join, condition=conjunction(condition) or Const(st.of(t.BOOL), value=True))
     return replace(join, condition=conjunction(condition), kind="inner" if condition else "cross")
 
 
 def _names(part: Expr) -> set[int]:
-    """The columns in it, by their numbers."""
+    """Return the ids of the columns in it."""
     return {expr.column.id for expr in part.walk() if isinstance(expr, ColumnRef)}
 
 

@@ -1,9 +1,10 @@
-"""Stage three of ordering: sorts whose order nobody needs are taken out, from FINAL backwards.
+"""Stage three of ordering: removes the sorts whose order nobody needs, starting from FINAL.
 
-Going from consumers to producers (reverse topological order), each node says whether the order of its input's rows can be
-told from its own output: it cannot through a hash aggregation (unless an aggregate listens to order: array_agg, string_agg
-and their kin), a join, a set operation, another sort, or a window that says its own order. A LIMIT with a count needs its own
-order, whoever consumes it. A LIMIT without a count only states a subquery's ORDER BY; with its sort gone it goes too.
+The pass goes from consumers to producers (reverse topological order). Each node says whether its output depends on the
+order of its input's rows. It does not in a hash aggregation (unless an aggregate depends on order: array_agg,
+string_agg and the like), a join, a set operation, another sort, or a window that states its own order. A LIMIT with a
+count or an offset needs its own order, whoever consumes it. A LIMIT without either only states a subquery's ORDER BY;
+if its sort is removed, so is the LIMIT.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def relax_orderings(plan: Node) -> Node:
 
 
 def _relax(node: Node, needed: bool) -> Node:
-    """`node` without the sorts that cannot be told from its output; `needed`: whether its consumer can tell."""
+    """Return `node` without the sorts that do not affect its output. `needed`: whether its consumer depends on its
+    order.
+    """
     node = map_expressions(node, lambda expr: rewrite_expr(expr, _in_subquery))
     if isinstance(node, Sort) and not needed:
         return _relax(node.input, False)
@@ -54,7 +57,7 @@ def _relax(node: Node, needed: bool) -> Node:
 
 
 def _only(columns: tuple[Column, ...], node: Node) -> Node:
-    """`node` with these of its columns: a Limit hides those that were there for ORDER BY alone."""
+    """Return `node` with these of its columns: a Limit hides those that were there for ORDER BY alone."""
     if columns == node.columns:
         return node
     return Evaluator(columns, node, tuple(ColumnRef(c.type, c) for c in columns))

@@ -1,22 +1,24 @@
-"""Estimates the part of the rows that a condition keeps: by ANALYZE's statistics, else by Parquet's footers of columns, else
+"""Estimates the fraction of the rows that a condition keeps: by ANALYZE's statistics, else by Parquet's footers of
+columns, else
 by constants alone.
 
-**Analysed columns** are estimated as PostgreSQL does (selfuncs.c). An equality with a common value keeps what that value has of the
-rows, with any other one its part of what the common values leave (var_eq_const). Inequalities keep the common values for which they
-hold, and of the rest what lies between their bounds in the histogram, with a straight line within a part (scalarineqsel); several
-of one column are one interval. A pattern is tried on all values that are known. Nulls match nothing.
+**Analysed columns** are estimated as PostgreSQL does (selfuncs.c). An equality with a common value keeps that value's
+fraction of the rows; one with any other value keeps that value's share of the rows without common values
+(var_eq_const). Inequalities keep the common values for which they hold and, of the rest, the part between their bounds
+in the histogram, by linear interpolation within a bucket (scalarineqsel); several inequalities of one column form one
+interval. A pattern is tried on all values that are known. Nulls match nothing.
 
-**The others:**
+**Other columns.**
 
-A comparison with a constant keeps the part of the column's range that it leaves, as if values were spread evenly. An equality
-keeps one of the column's values, of which integers and dates have at most as many as their range is wide. Of other types a
-footer does not say it, but what a chunk takes once it is encoded and compressed is about what its values differ: a column of b
-bits a row is as surprising as one of 2^b values that are equally frequent. That is near the truth for codes, flags and names of
-things, and errs towards fewer values, so more rows, where a file is sorted.
+A comparison with a constant keeps the part of the column's range that it leaves, as if values were spread evenly. An
+equality keeps one of the column's values, of which integers and dates have at most as many as their range is wide. For
+other types a footer does not bound the number of values, but the encoded and compressed size of a column chunk
+approximates its entropy: a column of b bits a row counts as one of 2^b values that are equally frequent. That is near
+the truth for codes, flags and names of things, and errs towards fewer values, so more rows, where a file is sorted.
 
-For the rest there are guesses, in the manner of PostgreSQL's selfuncs.h and larger than they are there: PostgreSQL's give way to
-a histogram as soon as somebody analyzes the table, while these stay, and to take a side for smaller than it is costs more here (it
-is sent everywhere, or looked up row by row) than the opposite.
+The remaining conditions have constant estimates, in the manner of PostgreSQL's selfuncs.h and larger than they are
+there. PostgreSQL's constants give way to a histogram as soon as somebody analyzes the table, while these stay; and here
+it costs more to take a side for smaller than it is (it is sent everywhere, or looked up row by row) than for larger.
 """
 
 from __future__ import annotations
@@ -36,26 +38,27 @@ from engine.plan_ir.expr import And, Call, ColumnRef, Expr, InList, IsNull, Not,
 from engine.planner.optimizer.column_bounds import Range, comparison, is_known, native, value_of
 from wire.dataclass import dataclass
 
-#: An inequality with something that is not known (DEFAULT_INEQ_SEL), or a condition of which nothing is.
+#: An inequality with an unknown value (DEFAULT_INEQ_SEL), or a condition of which nothing is known.
 _SOME: Final = 1 / 3
-#: A pattern. PostgreSQL's 0.005 is right for names and codes; in a text of several words most patterns are one of the words.
+#: A pattern. PostgreSQL's 0.005 is right for names and codes; in a text of several words a pattern is most often one of
+#: the words.
 _MATCH: Final = 0.05
-#: A pattern of a column whose values are known, where it matches none of these (patternsel: 0.0001).
+#: A pattern on a column whose values are known, if it matches none of these (patternsel: 0.0001).
 _MATCH_RARE: Final = 0.0001
-#: Longer ones are not tried: an estimate is not worth it.
+#: Longer patterns are not tried: an estimate is not worth the time.
 _PATTERN_LENGTH_MAX: Final = 1_000
-#: So many bounds tell something of patterns (patternsel: 10).
+#: A histogram needs this many bounds for an estimate of a pattern (patternsel: 10).
 _BOUNDS_TELLING: Final = 10
 #: IS NULL (DEFAULT_UNK_SEL is 0.005).
 _NULL: Final = 0.05
 #: EXISTS, IN a subquery, a boolean column.
 _EVEN: Final = 0.5
-#: An equality with one of so many values, where neither range nor size tells (DEFAULT_EQ_SEL is one in as many).
+#: The assumed number of distinct values if neither range nor size gives one (DEFAULT_EQ_SEL is 1 / 200).
 VALUES_UNKNOWN: Final = 200.0
 
 _HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _INEQUALITIES: Final = tuple(_HOLDS)
-#: What rounding leaves of nothing.
+#: Fractions up to this are rounding errors.
 _NOTHING: Final = 1e-6
 _PATTERNS: Final = ("~~", "~~*", "~", "~*")
 _NEGATED: Final = {"<>": "=", "!~~": "~~", "!~~*": "~~*", "!~": "~", "!~*": "~*"}
@@ -63,11 +66,12 @@ _NEGATED: Final = {"<>": "=", "!~~": "~~", "!~~*": "~~*", "!~": "~", "!~*": "~*"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The known statistics of a column, values as `engine.planner.optimizer.column_bounds.native` has them.
+    """The known statistics of a column, values in the form of `engine.planner.optimizer.column_bounds.native`.
 
-    values: how many there are, of those that are not rare. range: its least and greatest. nulls: the part of the rows that have
-    none; None: not known. common: what part of the rows each common value has; bounds: of the other values, those that part
-    them evenly. analysed: whether these come from ANALYZE, so that what they do not say is rare.
+    values: the number of distinct values, without rare ones. range: the least and greatest value. nulls: the fraction
+    of null rows; None: not known. common: the fraction of the rows that has each common value. bounds: the histogram of
+    the other values, which divides them evenly. analysed: whether these come from ANALYZE, so that values missing in
+    them are rare.
     """
 
     values: float
@@ -79,7 +83,7 @@ class Known:
 
     @property
     def rest(self) -> float:
-        """The part of the rows that have a value which is not common."""
+        """The fraction of the rows whose value is neither common nor null."""
         return max(0.0, 1 - sum(self.common.values()) - (self.nulls or 0.0))
 
     @property
@@ -88,12 +92,14 @@ class Known:
 
 
 def bits_as_values(size: int, rows: float) -> float:
-    """How many equally frequent values take so many bytes for so many rows."""
+    """Return how many equally frequent values would take `size` bytes for `rows` rows."""
     return math.exp2(min(8 * size / max(rows, 1), 60))
 
 
 def selectivity(condition: Expr | None, known: Mapping[int, Known], parameters: Mapping[int, Any]) -> float:
-    """The part of the rows for which a condition is true. known: by column. parameters: canonical values by number."""
+    """Return the fraction of the rows for which a condition is true. known: by column. parameters: canonical values by
+    number.
+    """
     parts = conjuncts(condition)
     inequalities: dict[int, list[tuple[str, Any]]] = {}
     part = 1.0
@@ -153,7 +159,9 @@ def _known_nulls(arg: Expr, known: Mapping[int, Known]) -> float:
 
 
 def _of_equality(args: Sequence[Expr], known: Mapping[int, Known], parameters: Mapping[int, Any]) -> float:
-    """With a constant: its part; else one of the values of the column with the most."""
+    """Estimate an equality. With a constant it keeps the constant's fraction; else one value of the column that has the
+    most.
+    """
     columns = [known[arg.column.id] for arg in args if isinstance(arg, ColumnRef) and arg.column.id in known]
     constants = [arg for arg in args if is_known(arg, parameters)]
     if len(columns) == len(constants) == 1 and columns[0].analysed:
@@ -170,7 +178,7 @@ def _of_value(column: Known, value: Any) -> float:
 
 
 def _of_pattern(args: Sequence[Expr], known: Mapping[int, Known], parameters: Mapping[int, Any]) -> float | None:
-    """LIKE with a constant: tried on the values that are known. None where too few are."""
+    """Estimate LIKE with a constant by trying it on the known values. None if too few are known."""
     left, right = args
     column = known.get(left.column.id) if isinstance(left, ColumnRef) else None
     if column is None or not column.analysed or not is_known(right, parameters):
@@ -192,11 +200,11 @@ def _of_pattern(args: Sequence[Expr], known: Mapping[int, Known], parameters: Ma
 
 
 def like_matches(pattern: str, values: Sequence[str]) -> list[bool] | None:
-    """Tell which values a LIKE pattern matches; None where nobody should try.
+    """Return for each value whether a LIKE pattern matches it; None if the pattern is too long or invalid.
 
-    Pattern and values are users'. Arrow's kernel (RE2) takes time that is linear in a value's length and gives up the
-    interpreter's lock meanwhile. Rejected: `re`, which tries `%a%a%a%b` on a run of `a` in as many ways as there are to place the
-    letters, and answers nobody else until it has.
+    Pattern and values come from users. Arrow's kernel (RE2) takes time that is linear in a value's length and releases
+    the interpreter's lock meanwhile. Rejected: `re`, which backtracks: it tries `%a%a%a%b` on a run of `a` in as many
+    ways as there are to place the letters, and blocks all other threads until it has.
     """
     if len(pattern) > _PATTERN_LENGTH_MAX:
         return None
@@ -208,7 +216,7 @@ def like_matches(pattern: str, values: Sequence[str]) -> list[bool] | None:
 
 
 def _of_range(column: Known | None, tests: Sequence[tuple[str, Any]]) -> float:
-    """Estimate the part of a column's values, or of its range, that several inequalities leave."""
+    """Estimate the fraction of a column's values, or of its range, that several inequalities leave."""
     if column is not None and column.analysed and (part := _of_interval(column, tests)) is not None:
         return part
     if column is None or column.range is None:
@@ -227,7 +235,9 @@ def _of_range(column: Known | None, tests: Sequence[tuple[str, Any]]) -> float:
 
 
 def _of_interval(column: Known, tests: Sequence[tuple[str, Any]]) -> float | None:
-    """The common values for which all inequalities hold, and of the rest what the histogram has between them."""
+    """Estimate several inequalities: the common values for which all hold, and of the rest the histogram's part between
+    them.
+    """
     try:
         common = sum(part for value, part in column.common.items() if all(_HOLDS[op](value, v) for op, v in tests))
         if len(column.bounds) < 2:
@@ -236,12 +246,12 @@ def _of_interval(column: Known, tests: Sequence[tuple[str, Any]]) -> float | Non
         below = min((_below(column.bounds, v) for op, v in tests if op in ("<", "<=")), default=1.0)
     except (TypeError, ArithmeticError):
         return None
-    # One value at least may be there, as PostgreSQL takes it: the ends of a histogram are not those of the table.
+    # At least one value is assumed, as in PostgreSQL: the ends of a histogram are not those of the table.
     return common + column.rest * max(below - above, min(1 / column.rest_values, 1.0) if below >= above else 0.0)
 
 
 def _below(bounds: Sequence[Any], value: Any) -> float:
-    """The part of a histogram that is less than a value."""
+    """Return the fraction of a histogram that is less than a value."""
     at = bisect_right(bounds, value)
     if at == 0:
         return 0.0
@@ -252,7 +262,7 @@ def _below(bounds: Sequence[Any], value: Any) -> float:
 
 
 def _interpolate(low: Any, high: Any, value: Any) -> float:
-    """Where a value lies in a part of the histogram; of texts nobody knows."""
+    """Return where a value lies within a histogram bucket, from 0 to 1; for texts the middle."""
     if isinstance(low, str):
         return 0.5
     return float((value - low) / (high - low))

@@ -1,18 +1,20 @@
-"""How much a plan has to do, by which its engine is chosen and whether it is spread: bytes of column data, and what they are.
+"""The workload of a plan: bytes of column data, and a description of them. It decides on the plan's engine and its
+distribution.
 
-Without statistics that is what its readers read: bytes of files, after pruning. Where ANALYZE has run on all of its tables,
-estimates know better, both ways, and the largest of three measures counts:
+Without statistics the workload is the input of the readers: bytes of files, after pruning. Where ANALYZE has run on all
+tables of the plan, estimates are better, both ways, and the largest of three measures counts:
 
-- what its tables give after their filters, since the rest goes no further than the scan;
+- the rows that its tables give after their filters, since all other rows go no further than the scan;
 - the most rows that one of its joins gives: a join of small tables may be large;
-- a part of what is scanned, since rows that are thrown away have to be found too. They cost no memory and no exchange, so that the
-  part is small.
+- a fraction of the scanned bytes, since rows that are discarded have to be found too. They cost no memory and no exchange, so
+  the fraction is small.
 
-All are in bytes as stored, so that they compare with `sluice.local_limit` and with each other: a row is as wide as what its readers
-read of each, and a join's as both sides', of which each is taken to have a few bytes at least: equal values that lie together in a
-file are next to nothing, and do not stay together. Considered and rejected: widths in memory (ANALYZE's), which are several times
-those of compressed files and would have moved every query with statistics to Spark at a fraction of the limit; the sum over all
-operators, which counts rows that an engine passes on without ever holding them.
+All measures are in bytes as stored, so that they compare with `sluice.local_limit` and with each other. A row is as
+wide as the columns that its readers read, and a join's row as both sides' together, each taken to have at least a few
+bytes: equal values that lie together in a file take next to nothing, and do not stay together. Considered and rejected:
+widths in memory (ANALYZE's), which are several times those of compressed files and would have moved every query with
+statistics to Spark at a fraction of the limit; the sum over all operators, which counts rows that an engine passes on
+without ever holding them.
 """
 
 from __future__ import annotations
@@ -31,15 +33,17 @@ from engine.planner.optimizer.input_size import input_bytes, reader_bytes
 from engine.settings.session_settings import size_text
 from wire.dataclass import dataclass
 
-#: One byte in so many that are scanned counts.
+#: One scanned byte in this many counts.
 _SCANNED_PART: Final = 4
-#: A row of a table has so many bytes at least, in a join.
+#: The least bytes of a table's row in a join.
 _LEAST_WIDTH: Final = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """size: bytes. text: what they are, as a sentence without its end. read: bytes that the plan reads, whatever counts."""
+    """The workload of a plan. size: bytes. text: a description of them, as a sentence without its end. read: bytes that
+    the plan reads, whichever measure counts.
+    """
 
     size: int
     text: str
@@ -47,8 +51,9 @@ class Workload:
 
 
 def workload(plan: Node, parameters: Mapping[int, Any], enough: int) -> Workload:
-    """Estimate the work of a plan. parameters: canonical values by number. enough: bytes below which nobody asks further: where
-    nothing joins, what is read is the most that it can be."""
+    """Estimate the workload of a plan. parameters: canonical values by number. enough: bytes up to which the input
+    alone decides: without joins, the workload is at most the input.
+    """
     read = input_bytes(plan, parameters)
     by_size = Workload(read, f"it reads {size_text(read)} of column data", read)
     nodes = list(walk_all(plan))
@@ -63,7 +68,7 @@ def _is_analysed(nodes: list[Node]) -> bool:
 
 
 def _by_statistics(plan: Node, nodes: list[Node], parameters: Mapping[int, Any], read: int) -> Iterator[Workload]:
-    """The three measures."""
+    """Yield the three measures."""
     measure = _Measure(plan, parameters)
     readers = [node for node in nodes if isinstance(node, TableReader)]
     rows = sum(measure.rows(reader) for reader in readers)
@@ -80,8 +85,9 @@ def _by_statistics(plan: Node, nodes: list[Node], parameters: Mapping[int, Any],
 
 
 def _joins(nodes: list[Node]) -> Iterator[Node]:
-    """Yield the joins of the plan, each with the condition that makes it one: FROM a, b WHERE ... has it above the product. Of a
-    group, whose joins may be made in any order, only what it gives counts."""
+    """Yield the joins of the plan, each with its condition: FROM a, b WHERE ... has it above the product. A group,
+    whose joins may be made in any order, is yielded once, so that only its output counts.
+    """
     groups = [node for node in nodes if isinstance(node, Evaluator) and is_inner_join(node.input)]
     inner = {id(join) for node in groups for join in joins_within(node.input)}
     yield from groups
@@ -102,7 +108,7 @@ class _Measure:
         return round(self._estimator.of(node).rows * self._width(node))
 
     def _width(self, node: Node) -> float:
-        """Bytes of a row, as its readers read it."""
+        """Return the bytes of a row, as its readers read it."""
         if isinstance(node, TableReader):
             return reader_bytes(node, self._parameters) / max(self._estimator.of(node).unfiltered, 1)
         widths = [max(self._width(below), _LEAST_WIDTH) for below in node.inputs()]
