@@ -38,10 +38,8 @@ class Stage(enum.IntEnum):
 
 def is_plain(tree: exp.Expression) -> bool:
     """Whether a tree is a column or a cast of one: cheap, and null where its table is."""
-    if isinstance(tree, exp.Cast) and not isinstance(tree, exp.TryCast):
-        return is_plain(tree.this)
-    if isinstance(tree, exp.TryCast):
-        return is_plain(tree.this)
+    while isinstance(tree, exp.Cast):
+        tree = tree.this
     return isinstance(tree, exp.Column)
 
 

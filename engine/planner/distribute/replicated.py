@@ -6,13 +6,18 @@ Every member can read all tables of such a plan, and its rows are deterministic.
 
 from __future__ import annotations
 
-from engine.plan_ir.expr import Node
+from typing import Final
+
+from engine.plan_ir.expr import AggregateCall, Node
 from engine.plan_ir.logical import Aggregator, CteReader, DistinctOn, Limit, Window, With
 from engine.plan_ir.rewrite import expressions, walk_all
 from engine.plan_ir.volatility import is_volatile
 from engine.planner.distribute.assembly import Assembly
 from engine.planner.optimizer.input_size import input_bytes
 from engine.planner.optimizer.relax_orderings import LISTENS
+from wire.types import pg_types as t
+
+_FLOATS: Final = frozenset((t.FLOAT4, t.FLOAT8))
 
 
 def is_same_everywhere(plan: Node, assembly: Assembly) -> bool:
@@ -22,8 +27,8 @@ def is_same_everywhere(plan: Node, assembly: Assembly) -> bool:
 
 
 def _is_certain(node: Node, defined: set[int]) -> bool:
-    """Whether the node's rows follow from its inputs' rows: not if it chooses among peers, or returns a list in input
-    order.
+    """Whether the node's rows follow from its inputs' rows: not if it chooses among peers, returns a list in input
+    order, or adds floats.
     """
     if any(is_volatile(expr) for expr in expressions(node)):
         return False
@@ -33,11 +38,16 @@ def _is_certain(node: Node, defined: set[int]) -> bool:
         case DistinctOn() | Window():
             return False
         case Aggregator():
-            return not any(call.function.name in LISTENS for call in node.aggregates)
+            return not any(call.function.name in LISTENS or _is_rounded(call) for call in node.aggregates)
         case CteReader():
             return node.cte in defined
         case _:
             return True
+
+
+def _is_rounded(call: AggregateCall) -> bool:
+    """Whether an aggregate's last digits depend on the order of its rows, which differs from thread to thread."""
+    return call.type.pg in _FLOATS and call.function.name not in ("min", "max")
 
 
 def is_read_whole(plan: Node, assembly: Assembly) -> bool:

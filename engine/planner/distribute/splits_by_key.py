@@ -211,7 +211,8 @@ def _apart(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
             run = []
         highest = max(highest, part.high) if run else part.high
         run.append(part)
-    yield run
+    if run:
+        yield run
 
 
 # -- in ranges -------------------------------------------------------------------------------------------------------

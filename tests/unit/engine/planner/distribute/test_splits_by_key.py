@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -87,6 +88,25 @@ def test_what_a_filter_excludes_is_nobodys(tmp_path: Path) -> None:
     dealt = _dealt(_keyed(files, "where x >= 200"))
     assert dealt is not None
     assert {split.file for splits in dealt[0].splits.values() for split in splits} == set(files[2:])
+
+
+def test_a_table_without_files_is_not_dealt_out(tmp_path: Path) -> None:
+    files = [_write(tmp_path / f"{n}.parquet", range(n * 100, n * 100 + 100)) for n in range(4)]
+    assert _dealt(_keyed(files, "where x >= 1000")) is None
+
+
+def test_files_whose_key_is_null_alone_are_one_members(tmp_path: Path) -> None:
+    files = []
+    for number in range(3):
+        folder = tmp_path / "x=__HIVE_DEFAULT_PARTITION__"
+        folder.mkdir(exist_ok=True)
+        pq.write_table(pa.table({"x": [number] * 10}), folder / f"{number}.parquet")
+        files.append(str(folder / f"{number}.parquet"))
+    keyed = _keyed(files)
+    by_folder = replace(keyed.table, partition_by=("x",))
+    [reading] = _dealt(Keyed(replace(keyed.reader, table=by_folder), by_folder, keyed.column)) or (None,)
+    # One member has all of it, which is too uneven where another way is possible.
+    assert reading is None or len(reading.splits) == 1
 
 
 @pytest.mark.parametrize("keys", [[149 * n % 299 for n in range(300)], [None, *range(299)]])
