@@ -1,10 +1,12 @@
-"""A column of text as values of a type: whole columns by Arrow's kernels, where each text is one that they read as PostgreSQL does.
+"""Casts of a text column to a type. Arrow's kernels cast whole columns if they read every text in them as PostgreSQL
+does.
 
-What a kernel accepts beyond that (hexadecimal integers, hours without minutes, the year 0) is kept from it: by the bytes that a
-column has, by the lengths of its texts, or by a pattern. A column with anything else in it is not cast here at all.
+A kernel accepts texts that PostgreSQL reads differently or refuses (hexadecimal integers, hours without minutes, the
+year 0). So the bytes of a column, the lengths of its texts, or a pattern are checked first, and a column with any such
+text is not cast here at all.
 
-`exact` is PostgreSQL's own input function, a value at a time. It is asked for columns that neither this nor the local engine
-reads, and each different text once.
+`exact` is PostgreSQL's own input function, one value at a time. It is used for columns that neither these kernels nor
+the local engine can read, and is called once for each distinct text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""COPY FROM of files that an engine reads by itself: an INSERT of what is in them."""
+"""COPY FROM of files that an engine reads itself: an INSERT of the files' rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The context of a MUTATE whose rows are the client's (`engine.statements.dml.run.MutationContext`)."""
+"""The context of a MUTATE whose rows come from the client (`engine.statements.dml.run.MutationContext`)."""
 
 from __future__ import annotations
 

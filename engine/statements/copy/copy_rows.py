@@ -1,13 +1,14 @@
-"""Blocks of text as rows of the table: the stream that feeds the INSERT of a COPY FROM.
+"""The stream that feeds the INSERT of a COPY FROM: it turns blocks of text into rows of the table.
 
-Three steps that go on side by side, each a block behind the one before it: what a client sends is gathered (on the loop), taken
-apart and cast (on a thread), and written (by whoever takes the batches). What is in memory is a few blocks.
+Three steps run concurrently, each one block behind the step before it: gathering what the client sends (on the event
+loop), splitting and casting it (on a thread), and writing it (by the consumer of the batches). Only a few blocks are in
+memory.
 
-A column of text becomes values by the cheapest of three ways that understands all of it: Arrow's kernels; the local engine,
-with the casts that read a column of text anywhere; PostgreSQL's own input functions, a value at a time
-(`engine.statements.copy.casts`). Where even those refuse a value, the rows before it are given first: of what is wrong in
-several rows PostgreSQL tells the first, and of one row the first column. Then defaults, checks and WHERE are computed, if there
-are any, by the local engine.
+A text column is converted by the cheapest of three methods that can read all of it: Arrow's kernels; the local engine,
+with the casts that read a text column elsewhere; PostgreSQL's own input functions, one value at a time
+(`engine.statements.copy.casts`). If the input functions refuse a value too, the rows before it are delivered first: as
+in PostgreSQL, the error reported is that of the first invalid row, and in that row that of the first column. Then the
+local engine computes defaults, checks and WHERE, if there are any.
 """
 
 from __future__ import annotations

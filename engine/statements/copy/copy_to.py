@@ -1,7 +1,8 @@
-"""COPY TO: a query whose rows are written in another form, to the client or into a file of the server (copyto.c).
+"""COPY TO: run a query and write its rows in another format, to the client or into a file of the server (copyto.c).
 
-A file is written by this member from the rows as they come, whoever makes them: one file, whole or not there. A folder (a path
-that ends with /) is written by those who make the rows (`folder_target`).
+This member writes a file from the rows as they arrive, on whatever engine and members they are produced. The file
+appears under its name only when it is complete. The parts of a folder (a path that ends with /) are written where the
+rows are produced (`folder_target`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The file that a COPY TO writes: in a form that has rows as bytes (`RowForm`), or as Parquet or JSON.
+"""The file that a COPY TO writes: in a format whose rows are bytes (`RowForm`), or as Parquet or JSON.
 
-Parquet has for each PostgreSQL type what files of stored tables have (`engine.storage.types`), but texts for intervals and times
-with a zone, which no other reader would know; JSON an object a line, as
-`row_to_json` prints it. Rows are written while the next ones are made; what is in memory is a batch, or a row group.
+Parquet files use the type that files of stored tables have for each PostgreSQL type (`engine.storage.types`), except
+that intervals and times with a time zone are written as text, because no other reader knows their stored form. JSON
+files have one object a line, as `row_to_json` prints it. Rows are written while the next ones are produced; only one
+batch, or one row group, is in memory.
 """
 
 from __future__ import annotations

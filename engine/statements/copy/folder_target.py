@@ -1,11 +1,12 @@
-"""COPY TO of a folder: its parts are written by whoever makes the rows, and are there all or not at all.
+"""COPY TO of a folder. Its parts are written where the rows are produced; either all parts appear or none.
 
-It is the INSERT of the rows into a table that has no name and never gets one (`engine.statements.dml`): so participants and
-Spark's tasks write as they write tables, into a folder of the statement's below the members' tables: Parquet files, or rows of
-text (`engine.writers.parts`). What they have told of is moved into a new folder beside the target, which takes the target's
-name when it is whole.
+The statement runs as an INSERT of the rows into a table that has no name and never gets one (`engine.statements.dml`).
+So participants and Spark's tasks write as they write tables, into the statement's own folder below the members' tables:
+Parquet files, or rows of text (`engine.writers.parts`). The files that they report are moved into a new folder beside
+the target, which is renamed to the target when it is complete.
 
-An interval or a time with a zone is for Parquet a text, which the query has to say: a stored table has them in a form of its own.
+In Parquet, an interval or a time with a time zone is written as text, and the query has to make that text, because a
+stored table has a form of its own for these types.
 """
 
 from __future__ import annotations

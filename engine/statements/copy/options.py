@@ -1,4 +1,4 @@
-"""Options of COPY: their values, and which contradict each other (copy.c: ProcessCopyOptions)."""
+"""The options of COPY: their values, and the combinations that are errors (copy.c: ProcessCopyOptions)."""
 
 from __future__ import annotations
 

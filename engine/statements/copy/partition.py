@@ -1,7 +1,8 @@
-"""COPY (query) TO STDOUT (PARTITION i OF n, QUERY 'id'): which part of which cursor's rows a session is to be given.
+"""COPY (query) TO STDOUT (PARTITION i OF n, QUERY 'id'): the partition of another session's cursor that a session asks
+for.
 
-The cursor is another session's, on any member, and the rows come from there (`server.cursors.remote_partitions`). Here is only what
-the options say. Source: docs/adr/0015-copy-by-partition.md.
+The cursor belongs to another session, on any member, and the rows come from there (`server.cursors.remote_partitions`).
+This module only reads the options. Source: docs/adr/0015-copy-by-partition.md.
 """
 
 from __future__ import annotations

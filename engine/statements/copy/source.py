@@ -1,4 +1,4 @@
-"""Where the bytes of a COPY FROM come from: what the server gives, and the engine asks."""
+"""The source of the bytes of a COPY FROM: the server provides it, and the engine reads from it."""
 
 from __future__ import annotations
 

@@ -1,15 +1,17 @@
-"""ALTER TABLE and its kin over views and sequences: what becomes of the definition, what must be asked of the rows that are
-there, and whether they are written anew.
+"""ALTER TABLE, ALTER VIEW and ALTER SEQUENCE: the new definition, the queries that verify existing rows, and whether
+the
+rows must be rewritten.
 
     change = alter_table(statement, definer)          # definitions, in the session's catalog
     change.rewrite                                    # rows to be written into a new folder, or None
     change.questions                                  # queries that must give no row
 
-No file is touched for a renaming, a dropped column, a default, or a text that may be longer. A new column and another type
-mean that all rows are written anew, so that all files of a table have the same columns: readers of either engine take a
-table's schema from one file. PostgreSQL writes no row anew for a column with a constant default; that is the price.
+No file is touched when a column is renamed or dropped, when a default changes, or when the maximum length of a text
+grows. Adding a column and changing a column's type rewrite all rows, so that all files of a table have the same
+columns: readers of either engine take a table's schema from one file. PostgreSQL does not rewrite rows for a new column
+with a constant default; rewriting them is the price of this rule.
 
-Actions are taken in PostgreSQL's passes (tablecmds.c: AlterTablePass), whatever the order they are written in.
+Actions are taken in PostgreSQL's passes (tablecmds.c: AlterTablePass), whatever their order in the statement.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""ALTER COLUMN ... SET DATA TYPE: what forbids another type for a column, and whether rows must be written anew for it."""
+"""ALTER COLUMN ... SET DATA TYPE: the conditions under which a column's type cannot change, and whether rows must be
+rewritten for it.
+"""
 
 from __future__ import annotations
 

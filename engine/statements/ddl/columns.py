@@ -1,5 +1,7 @@
-"""A column as written, made a column of a table: its type, its default or sequence, whether it takes nulls
-(parse_utilcmd.c: transformColumnDefinition; heap.c: CheckAttributeType)."""
+"""Turns a column definition of a statement into a column of a table: its type, its default or sequence, whether it
+takes
+nulls (parse_utilcmd.c: transformColumnDefinition; heap.c: CheckAttributeType).
+"""
 
 from __future__ import annotations
 

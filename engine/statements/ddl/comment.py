@@ -1,4 +1,4 @@
-"""COMMENT ON. An empty text is none (comment.c: CreateComments)."""
+"""COMMENT ON. An empty text removes the comment (comment.c: CreateComments)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""CREATE TYPE ... AS (attributes), and ALTER TYPE of composite types. No file is touched: an attribute's number says which field of
-the stored structs it is (`wire.types.pg_types.Attribute.field`), and what a file lacks is null.
+"""CREATE TYPE ... AS (attributes), and ALTER TYPE of composite types. No file is touched: an attribute's number
+identifies
+its field in the stored structs (`wire.types.pg_types.Attribute.field`), and a field that a file lacks is null.
 
-An attribute's type never changes where a table has a column of the composite type, as in PostgreSQL, and here none that such a
-column has goes with the last attribute that files know.
+As in PostgreSQL, an attribute's type cannot change while a table has a column of the composite type. Unlike in
+PostgreSQL, while there is such a column, the type must keep at least one of the attributes that it had before the
+statement, because files know only those.
 
 Source: PostgreSQL 15, typecmds.c (DefineCompositeType), tablecmds.c (ATExecAddColumn, ATExecDropColumn, renameatt).
 """

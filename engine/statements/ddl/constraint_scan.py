@@ -1,5 +1,6 @@
-"""Scans that verify existing rows before a table promises something of them: each question is a query that must give no row,
-and says what is wrong where it gives one.
+"""Scans that verify a table's existing rows before a new constraint is recorded. Each question is a query that must
+return
+no row; if it returns one, the row tells what the error message says.
 
 Source: PostgreSQL 15, tablecmds.c (ATRewriteTable), index.c and tuplesort's comparetup_index_btree for keys.
 """

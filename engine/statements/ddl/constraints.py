@@ -1,5 +1,6 @@
-"""Constraints as written, made a table's: named, bound, their columns looked up (parse_utilcmd.c:
-transformIndexConstraint; heap.c: AddRelationNewConstraints)."""
+"""Turns the constraints of a statement into constraints of a table: names them, binds them, and looks up their columns
+(parse_utilcmd.c: transformIndexConstraint; heap.c: AddRelationNewConstraints).
+"""
 
 from __future__ import annotations
 

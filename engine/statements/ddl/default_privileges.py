@@ -1,7 +1,8 @@
-"""ALTER DEFAULT PRIVILEGES: what objects that a role makes from now on are to have (aclchk.c: ExecAlterDefaultPrivilegesStmt,
-SetDefaultACL).
+"""ALTER DEFAULT PRIVILEGES: the privileges that objects get which a role creates from now on (aclchk.c:
+ExecAlterDefaultPrivilegesStmt, SetDefaultACL).
 
-Those of a schema are added to what holds everywhere; so that nothing can be taken away there that is given elsewhere.
+The default privileges of a schema are added to the global ones, so a privilege that is granted globally cannot be
+revoked for a schema.
 """
 
 from __future__ import annotations

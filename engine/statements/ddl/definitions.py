@@ -1,4 +1,4 @@
-"""Dispatch table of the statements that define something: each one's function and its command tag."""
+"""Dispatch table of the DDL statements: the function and the command tag of each."""
 
 from __future__ import annotations
 

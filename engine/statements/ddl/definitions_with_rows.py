@@ -1,8 +1,8 @@
-"""Definitions that come with rows, with a query, or from Spark: CREATE VIEW, CREATE TABLE AS, materialized views, ALTER TABLE,
+"""DDL statements that involve rows, a query, or Spark: CREATE VIEW, CREATE TABLE AS, materialized views, ALTER TABLE,
 IMPORT FOREIGN SCHEMA.
 
-The definition changes in the session's catalog, and then rows are written, as by INSERT, or asked for. Nothing here undoes
-anything: the statement's transaction does, where a later step fails.
+The definition changes in the session's catalog first. Then rows are written, as by INSERT, or verified by queries. This
+module undoes nothing: if a later step fails, the statement's transaction is rolled back.
 """
 
 from __future__ import annotations

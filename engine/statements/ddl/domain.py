@@ -1,5 +1,5 @@
-"""CREATE DOMAIN and ALTER DOMAIN. No file is touched: columns of a domain are columns of what is below it, and what is written to
-them is checked (`engine.sql.binder.domains`).
+"""CREATE DOMAIN and ALTER DOMAIN. No file is touched: a column of a domain is stored as a column of the domain's base
+type, and values written to it are checked (`engine.sql.binder.domains`).
 
 Source: PostgreSQL 15, typecmds.c (DefineDomain, AlterDomainDefault, AlterDomainNotNull, AlterDomainAddConstraint,
 validateDomainConstraint, domainAddConstraint).

@@ -1,4 +1,6 @@
-"""DROP: what is meant by the names, and whether it may go. What goes with it: `engine.statements.shared.dependencies`.
+"""DROP: look up the named objects, and decide whether they may be dropped. `engine.statements.shared.dependencies`
+finds
+the objects that are dropped with them.
 
 Source: PostgreSQL 15, tablecmds.c (RemoveRelations, DropErrorMsgWrongType), dropcmds.c (does_not_exist_skipping).
 """

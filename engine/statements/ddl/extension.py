@@ -1,10 +1,11 @@
-"""CREATE EXTENSION and DROP EXTENSION: there are none but what a member has itself (`engine.pg_catalog.extension`), and for
-those that come with PostgreSQL that stops nobody.
+"""CREATE EXTENSION and DROP EXTENSION. The only extensions are those that a member provides itself
+(`engine.pg_catalog.extension`); the extensions that come with PostgreSQL are accepted and bring nothing.
 
-Migrations and test suites begin with `CREATE EXTENSION IF NOT EXISTS` for what they might use ("uuid-ossp" for a function that
-PostgreSQL has had itself since 13, citext for a column of another database). One of PostgreSQL's own is therefore accepted with
-a notice that it brings nothing; pg_extension does not list it, and whoever uses a type or function of it is told by name that it
-does not exist. Any other is refused in PostgreSQL's words for one that is not installed (extension.c).
+Migrations and test suites begin with `CREATE EXTENSION IF NOT EXISTS` for extensions that they might use ("uuid-ossp"
+for a function that PostgreSQL has had itself since 13, citext for a column of another database). So an extension of
+PostgreSQL's own is accepted with a notice that it brings nothing. pg_extension does not list it, and a statement that
+uses one of its types or functions fails with an error that names the missing type or function. Any other extension is
+refused with PostgreSQL's message for one that is not installed (extension.c).
 """
 
 from __future__ import annotations

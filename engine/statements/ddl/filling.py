@@ -1,4 +1,4 @@
-"""Filling a table from a query, as INSERT does: CREATE TABLE AS, and ALTER TABLE where all rows are written anew."""
+"""Fills a table from a query, as INSERT does: for CREATE TABLE AS, and for an ALTER TABLE that rewrites all rows."""
 
 from __future__ import annotations
 

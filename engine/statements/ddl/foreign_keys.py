@@ -1,5 +1,8 @@
-"""FOREIGN KEY as written, made a table's: the key that it names is looked up (tablecmds.c: ATAddForeignKeyConstraint,
-transformFkeyGetPrimaryKey, transformFkeyCheckAttrs). What it does when rows change: `engine.statements.dml.foreign_keys`."""
+"""Turns a FOREIGN KEY of a statement into a constraint of a table, by looking up the key that it references
+(tablecmds.c:
+ATAddForeignKeyConstraint, transformFkeyGetPrimaryKey, transformFkeyCheckAttrs). `engine.statements.dml.foreign_keys`
+enforces it when rows change.
+"""
 
 from __future__ import annotations
 

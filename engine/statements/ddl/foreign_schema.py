@@ -1,7 +1,8 @@
-"""IMPORT FOREIGN SCHEMA: the tables of a namespace of Spark's catalogs, or of a folder, as foreign tables of a schema.
+"""IMPORT FOREIGN SCHEMA: import the tables of a namespace of Spark's catalogs, or of a folder, as foreign tables of a
+schema.
 
-In a folder each file of a known format and each folder is a table, named as it is without the ending. What it is, is found out as
-by CREATE FOREIGN TABLE with no option but its path.
+In a folder, each file of a known format and each subfolder becomes a table, named after it without the file name's
+extension. Its format and columns are inferred as by a CREATE FOREIGN TABLE whose only option is the path.
 """
 
 from __future__ import annotations

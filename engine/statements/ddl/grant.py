@@ -1,7 +1,8 @@
 """GRANT and REVOKE of privileges on relations, columns, sequences, types, schemas and the database.
 
-Who may give what is not who is asked: a superuser acts as the owner, another role as whichever of those whose rights it has may
-give most. What cannot be given is left out with a warning, unless nothing on the object is one's to give or to have at all.
+The grantor is not always the current role: a superuser acts as the owner, and another role as the one with most grant
+options among the roles whose privileges it has. Privileges that the grantor cannot grant are left out with a warning.
+It is an error if the grantor has no grant option on the object and no privilege on it either.
 
 Source: PostgreSQL 15, aclchk.c (ExecuteGrantStmt, ExecGrant_Relation, ExecGrant_Attribute, restrict_and_check_grant).
 """

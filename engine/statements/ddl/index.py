@@ -1,7 +1,7 @@
-"""CREATE INDEX: kept as a definition that clients find where they look for it (indexcmds.c: DefineIndex).
+"""CREATE INDEX: stored as a definition only, which clients find in the system catalog (indexcmds.c: DefineIndex).
 
-There is no index behind it, and no query is faster for it: files are skipped by their statistics, which a table's sort order makes
-narrow. What a unique index says of rows holds, as a key's constraint does.
+No index structure is built, and no query is faster because of it: files are skipped by their statistics, and a table's
+sort order makes those selective. The uniqueness that a unique index promises is enforced, as for a key constraint.
 """
 
 from __future__ import annotations

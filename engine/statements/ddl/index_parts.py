@@ -1,7 +1,9 @@
-"""Parts of an index on expressions, and predicates of partial indexes: bound, judged, named, and told as PostgreSQL tells it.
+"""Index expressions and the predicates of partial indexes: binds them, checks them, names their columns, and prints
+them
+as PostgreSQL does.
 
-An expression is kept as it was written, like a check, and is bound again by whoever needs it; how it is printed is found out when
-the index is defined, and again where a column that it reads gets another name or type.
+An expression is stored as it was written, as a check constraint is, and is bound again wherever it is used. Its printed
+form is computed when the index is defined, and again when a column that it reads gets another name or type.
 
 Source: PostgreSQL 15, indexcmds.c (ComputeIndexAttrs, CheckPredicate, ChooseIndexColumnNames).
 """

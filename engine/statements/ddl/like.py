@@ -1,5 +1,7 @@
-"""LIKE in CREATE TABLE: columns, and what is said to come with them, copied from another relation (parse_utilcmd.c:
-transformTableLikeClause, expandTableLikeClause)."""
+"""LIKE in CREATE TABLE: copies columns, and the properties that INCLUDING names, from another relation
+(parse_utilcmd.c:
+transformTableLikeClause, expandTableLikeClause).
+"""
 
 from __future__ import annotations
 

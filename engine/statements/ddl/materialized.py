@@ -1,7 +1,7 @@
-"""Materialized views: stored tables whose rows are those of a query, and that only REFRESH changes.
+"""Materialized views: stored tables that hold the rows of a query, and that only REFRESH changes.
 
-A refresh writes all rows into a new folder, so that readers go on with the old ones until it is committed: CONCURRENTLY is
-what every refresh is. Source: PostgreSQL 15, createas.c, matview.c.
+A refresh writes all rows into a new folder, and readers see the old rows until it is committed. So every refresh
+behaves as CONCURRENTLY. Source: PostgreSQL 15, createas.c, matview.c.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names of types that users make: new ones, other ones, other schemas.
+"""Names and schemas of user-defined types: creating, renaming, and SET SCHEMA.
 
 Source: PostgreSQL 15, typecmds.c (RenameType, AlterTypeNamespace).
 """

@@ -1,7 +1,7 @@
-"""DROP of what nobody can make here: functions, triggers, languages ...
+"""DROP of objects of kinds that cannot be created here: functions, triggers, languages ...
 
-Nothing is there but what PostgreSQL itself brings, and that stays. Migrations and scripts of pg_dump --clean begin with DROP ... IF
-EXISTS, which therefore is a notice, as on PostgreSQL.
+The only such objects are those built into PostgreSQL, and these cannot be dropped. Migrations and scripts of pg_dump
+--clean begin with DROP ... IF EXISTS, which therefore gives a notice, as on PostgreSQL.
 
 Source: PostgreSQL 15, dropcmds.c (does_not_exist_skipping), parse_func.c (LookupFuncWithArgs).
 """

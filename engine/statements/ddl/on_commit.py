@@ -1,6 +1,7 @@
-"""ON COMMIT DROP and DELETE ROWS: what a transaction does to temporary tables as the first step of its commit.
+"""ON COMMIT DROP and ON COMMIT DELETE ROWS: a transaction applies them to temporary tables as the first step of its
+commit.
 
-Source: PostgreSQL 15, tablecmds.c (PreCommit_on_commit_actions): DROP takes with it whatever depends on the table.
+Source: PostgreSQL 15, tablecmds.c (PreCommit_on_commit_actions): DROP also drops the objects that depend on the table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Objects that a role owns or is named in: REASSIGN OWNED, DROP OWNED, and what keeps DROP ROLE from dropping it.
+"""Objects that a role owns, and objects whose privileges name it: REASSIGN OWNED, DROP OWNED, and the objects that
+prevent
+DROP ROLE.
 
 Source: PostgreSQL 15, pg_shdepend.c (shdepReassignOwned, shdepDropOwned, checkSharedDependencies), aclchk.c
 (RemoveRoleFromObjectACL).

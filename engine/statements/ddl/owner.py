@@ -1,7 +1,9 @@
-"""ALTER ... OWNER TO: of relations, with what belongs to them, of types, of schemas and of the database.
+"""ALTER ... OWNER TO: of relations together with the relations that belong to them, of types, of schemas and of the
+database.
 
-Privileges that the old owner gave are the new one's from then on. Source: PostgreSQL 15, tablecmds.c (ATExecChangeOwner),
-typecmds.c (AlterTypeOwner), schemacmds.c (AlterSchemaOwner_internal), dbcommands.c (AlterDatabaseOwner).
+The new owner becomes the grantor of the privileges that the old owner granted. Source: PostgreSQL 15, tablecmds.c
+(ATExecChangeOwner), typecmds.c (AlterTypeOwner), schemacmds.c (AlterSchemaOwner_internal), dbcommands.c
+(AlterDatabaseOwner).
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Owners and privileges while one statement changes them, of as many objects as it names: what it has changed counts for what it
-does next, and everything is recorded at once."""
+"""Owners and privileges while one statement changes them, on any number of objects: later steps of the statement see
+its
+earlier changes, and all changes are recorded at once.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""CREATE, ALTER and DROP ROLE, and who may do it (user.c: CreateRole, AlterRole, AlterRoleSet, DropRole, RenameRole).
+"""CREATE, ALTER and DROP ROLE, and the privileges that they need (user.c: CreateRole, AlterRole, AlterRoleSet,
+DropRole,
+RenameRole).
 
-The first role is never alone: who creates it becomes one too, or is it, so that there is a superuser from the first moment
-(`engine.catalog.model.roles`). What a role keeps of a password is made here, before anything is written anywhere.
+Creating the first role also creates a role for the current user, if that is another one, and makes it a superuser. So
+there is a superuser from the first moment (`engine.catalog.model.roles`). The verifier that a role keeps of its
+password is computed here, before anything is written anywhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The environment of statements about roles and privileges."""
+"""The environment of the statements about roles and privileges."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""ALTER ROLE ... SET: settings with which the sessions of a role begin, or all sessions, everywhere or in the one database (user.c:
-AlterRoleSet; guc.c: validate_option_array_item)."""
+"""ALTER ROLE ... SET: the settings with which sessions begin, those of one role or all, in every database or in the
+only
+one (user.c: AlterRoleSet; guc.c: validate_option_array_item).
+"""
 
 from __future__ import annotations
 

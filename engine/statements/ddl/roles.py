@@ -1,4 +1,4 @@
-"""Dispatch table of the statements about roles and privileges: each one's function and its command tag."""
+"""Dispatch table of the statements about roles and privileges: the function and the command tag of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements that define something, carried out: alone or within a transaction."""
+"""Runs DDL statements, each as a transaction of its own or within an open transaction."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""CREATE TABLE and the definition that CREATE TABLE AS makes (tablecmds.c: DefineRelation; parse_utilcmd.c:
+"""CREATE TABLE, and the definition that CREATE TABLE AS makes (tablecmds.c: DefineRelation; parse_utilcmd.c:
 transformCreateStmt).
 
-PARTITION BY names the columns whose values name the folders of the table's files, one folder for each combination: there are
-no partitions to declare, and LIST and RANGE mean the same. WITH (sort_by = 'a, b') has every file sorted by these columns.
-Parameters of PostgreSQL's own storage are accepted and mean nothing here.
+PARTITION BY names the columns by whose values the table's files are put into folders, one folder for each combination
+of values. There are no partitions to declare, and LIST and RANGE mean the same. WITH (sort_by = 'a, b') sorts every
+file by these columns. Parameters of PostgreSQL's own storage are accepted and ignored.
 """
 
 from __future__ import annotations

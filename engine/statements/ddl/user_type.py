@@ -1,8 +1,8 @@
-"""CREATE TYPE ... AS ENUM, and ALTER TYPE, of composite types with `engine.statements.ddl.composite`. Of an enum no file is
-touched: values are numbers that labels keep (`wire.types.enums`).
+"""CREATE TYPE ... AS ENUM, and ALTER TYPE; `engine.statements.ddl.composite` handles composite types. Changing an enum
+touches no file: values are stored as numbers, and each label keeps its number (`wire.types.enums`).
 
-A label that is added in a transaction block may be used in it at once, as in a block that made the type; PostgreSQL wants the
-commit first (55P04).
+A label that is added in a transaction block may be used in the same block, as in a block that created the type;
+PostgreSQL requires the commit first (55P04).
 
 Source: PostgreSQL 15, typecmds.c (DefineEnum, AlterEnum), pg_enum.c (AddEnumLabel, RenameEnumLabel).
 """

@@ -1,16 +1,17 @@
-"""A statement that is a transaction of its own: nobody is told of a conflict, as nobody is by PostgreSQL, which waits for a row,
-or for whoever changes a definition.
+"""Autocommit statements run again after a conflict, so that their clients see no serialization failure. PostgreSQL's
+clients see none either: there, the statement waits for the row, or for the transaction that changes a definition.
 
-Commits are optimistic: of two that are in each other's way the later one fails with 40001, and its work is for nothing. Three
-things keep that from clients whose statement is all of its transaction (autocommit):
+Commits are optimistic: of two that conflict the later one fails with 40001, and its work is lost. Three measures hide
+that from clients whose statement is its whole transaction (autocommit):
 
-- *turns*: within a member statements that change rows wait for each other, by table, where their commits would conflict. It is
-  not a lock: rows that only come, transactions of several statements, and other members do not wait.
-- *again, while it runs*: a definition is made on the catalog as it is, and then tried on the newest one. Where another commit has
-  come in between it is taken back and made on what is there now, as nothing of it was seen: so the second of two that create one
-  table is told that the table is there. Those that are made again wait for each other, lest they be in each other's way again.
-- *again, at the commit*: where the commit conflicts all the same, the statement runs again on what is there now. By then its
-  client may have been told how many rows it changed, and RETURNING's; if the second run comes to anything else, the 40001 stands.
+- *turns*: within a member, statements that change rows wait for each other, by table, if their commits would conflict. A turn is
+  not a lock: statements that only add rows, transactions of several statements, and other members do not wait.
+- *retry while it runs*: a definition is made on the session's snapshot of the catalog, and then tried on the newest one. If another
+  commit has come in between, the definition is rolled back and made again on the newest state, since its client has seen nothing of
+  it yet: so the second of two statements that create one table fails because the table exists. Definitions that are repeated wait
+  for each other, so that they do not conflict with each other again.
+- *retry at the commit*: if the commit conflicts nevertheless, the statement runs again on the newest state. By then its client may
+  have received the number of changed rows, and RETURNING's rows; if the second run has any other result, the 40001 stands.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Keys that an UPDATE changed, row by row, where a foreign key that names them says more of it than NO ACTION.
+"""The old and new keys of an UPDATE's rows, for foreign keys that reference them with an action other than NO ACTION.
 
-Which key became which only the statement's own rows can tell, while they pass: files hold what was before and what is now, and not
-which row was which. So an UPDATE that may change such a key keeps the values of both (`Mutate.before`), as it keeps the rows of
-RETURNING. They are then a file that statements of our own read:
+Which old key became which new key is known only while the statement's rows pass: files hold the old rows and the new
+rows, but not which row became which. So an UPDATE that may change such a key keeps the values of both
+(`Mutate.before`), as it keeps the rows of RETURNING. They then serve as a table that internal statements read:
 
-- CASCADE changes the rows that name the old keys, and is judged like any other statement. PostgreSQL follows row by row; here all
-  keys move at once, so that `SET id = id + 1` is followed as it was meant (ri_triggers.c: RI_FKey_cascade_upd);
-- RESTRICT, SET NULL and SET DEFAULT are about every key that a row had and has no more, also where another row has it now: only
-  NO ACTION looks for one (ri_Check_Pk_Match).
+- CASCADE changes the rows that reference the old keys, by a statement that is checked like any other. PostgreSQL cascades row by
+  row; here all keys change at once, so that `SET id = id + 1` cascades as intended (ri_triggers.c: RI_FKey_cascade_upd);
+- RESTRICT, SET NULL and SET DEFAULT act on every key that a row had and no longer has, even if another row has it now: only
+  NO ACTION looks for such a row (ri_Check_Pk_Match).
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""The intent collector: what others have staged for a statement becomes the table's, all of it or none.
+"""The intent collector: it makes the files that participants have staged for a statement part of the table, all of
+them or
+none.
 
-Nothing counts until all who write have told their intents. Then their files are moved into the table, and the commit is the
-session's as ever. A statement that fails, for whatever reason, ends with its folder gone, and whoever still writes for it has
-nothing to write into (`engine.storage.staging_area`). So it may run again, in a folder of its own.
+Nothing counts until all participants have reported their intents. Then their files are moved into the table, and the
+session commits as usual. When a statement fails, for whatever reason, its folder is removed, and a participant that
+still writes for it has no folder to write into (`engine.storage.staging_area`). So the statement may run again, in a
+folder of its own.
 """
 
 from __future__ import annotations

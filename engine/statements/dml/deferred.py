@@ -1,12 +1,14 @@
-"""Constraints that are judged later than their statement: DEFERRABLE ones, while the transaction has them deferred.
+"""Checks of deferred constraints: DEFERRABLE ones that are checked later than their statement.
 
-PostgreSQL queues an event for each row that may break such a constraint and looks at the rows again when the queue is worked off
-(trigger.c: AfterTriggerSetState; commands/constraint.c: unique_key_recheck). Here one event for each statement is kept, and the
-constraint is then asked of the rows as the transaction sees them: new files against the others for a key, the whole table for a
-foreign key. That may ask more than is needed, and never less: an event whose rows are gone again finds nothing wrong.
+PostgreSQL queues an event for each row that may break such a constraint and looks at the rows again when the queue is
+processed (trigger.c: AfterTriggerSetState; commands/constraint.c: unique_key_recheck). Here one event for each
+statement is kept, and the constraint is then checked against the rows that the transaction sees: for a key, the
+transaction's new files against the other files; for a foreign key, the whole table. That may check more rows than
+needed, and never fewer: an event whose rows are gone again finds no violation.
 
-Events are worked off before the commit, in their order, or when SET CONSTRAINTS ... IMMEDIATE says so. What is asked then makes the
-commit depend on the tables, as it does at the end of a statement. CASCADE, SET NULL, SET DEFAULT and RESTRICT are never deferred.
+Events are processed before the commit, in their order, or when SET CONSTRAINTS ... IMMEDIATE requests it. The checks
+make the commit depend on the tables that they read, as they do at the end of a statement. CASCADE, SET NULL, SET
+DEFAULT and RESTRICT are never deferred.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The rows of an INSERT ... VALUES of parameters and constants, made without an engine.
+"""Builds the rows of an INSERT ... VALUES of parameters and constants without an engine.
 
-What an engine would compute of such a row is known as soon as its parameters are: each cell is a value of its column, or becomes
-one by a cast that either keeps the value or fails. So the values of one execution, or of many of the same statement, are put
-into Arrow columns as they are. Where a cast would change or refuse one, nothing is made of any of them, and the statement runs as
-all others do, so that rounding and messages are written once.
+The result that an engine would compute for such a row is known as soon as its parameters are: each cell is a value of
+its column, or becomes one by a cast that either keeps the value or fails. So the values of one execution, or of many
+executions of the same statement, are put into Arrow columns unchanged. If a cast would change or refuse one of them, no
+row is built here, and the statement runs as all others do, so that rounding and error messages are implemented once.
 
-The plan does not depend on what the table holds, nor on how many digits a parameter has; it is kept as long as the definitions
-are what they were.
+The plan depends neither on the table's rows nor on the number of a parameter's digits; it is kept as long as the
+definitions do not change.
 """
 
 from __future__ import annotations

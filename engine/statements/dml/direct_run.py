@@ -1,4 +1,7 @@
-"""INSERTs whose rows are made without an engine (`engine.statements.dml.direct_rows`): run at once, or kept for the transaction."""
+"""Runs INSERTs whose rows are built without an engine (`engine.statements.dml.direct_rows`): the rows are written at
+once,
+or kept by the transaction.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""EXPLAIN of INSERT, UPDATE, DELETE and MERGE: a MUTATE above its input's plan, and the query that finds the files to write anew.
+"""EXPLAIN of INSERT, UPDATE, DELETE and MERGE: a MUTATE above its input's plan, and the query that finds the files to
+be
+rewritten.
 
-With DISTSQL the physical plan: the MUTATE tops each fragment whose instances write, and the root collects their intents; where this
-member writes, it tops the root.
+With DISTSQL it shows the physical plan: the MUTATE is on top of each fragment whose instances write, and the root
+collects their intents; if this member writes, the MUTATE is on top of the root.
 
-What is told of files is what their statistics say: so many may hold a row to be changed, of so many that there are. With
-ANALYZE the statement is run, as PostgreSQL does, by whoever calls; here it is only described.
+The number of files is derived from their statistics: how many files may hold a row to be changed, out of how many there
+are. With ANALYZE the caller runs the statement, as PostgreSQL does; this module only describes it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sequences that fill the columns of a statement's rows: those of serial and identity columns, by OID."""
+"""The sequences that fill columns of a statement's rows: those of serial and identity columns, by OID."""
 
 from __future__ import annotations
 

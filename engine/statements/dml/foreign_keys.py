@@ -1,16 +1,19 @@
-"""FOREIGN KEY, judged when a statement's rows have been recorded: in the session's own view of the catalog, where a table that
-names itself has its new rows already (ri_triggers.c).
+"""Checks of FOREIGN KEY constraints, after a statement's rows have been recorded: they read the session's own view of
+the
+catalog, in which a table that references itself has its new rows already (ri_triggers.c).
 
-New rows of the table that has the constraint must name a key that is there. A key that is gone from the table that is named,
-with a row that was deleted or has another key now, may be named by no row: else the statement fails, or these rows go too,
-or name nothing any more. That is a statement of our own, judged like any other.
+New rows of the referencing table must reference a key that exists. When a key disappears from the referenced table,
+because its row was deleted or has another key now, no row may reference it: the statement fails, or it also deletes the
+referencing rows, or it sets their columns to null or to their defaults. The latter is done by an internal statement,
+which is checked like any other.
 
-Asked as queries over files: the new ones of the statement against the other table, the removed and the new ones against each
-other. As keys, foreign keys are judged at the end of the statement, or where they are deferred later, of the whole table
-(`engine.statements.dml.deferred`).
+The checks are queries over files: the statement's new files against the other table, its removed files and its new ones
+against each other. Like unique keys, foreign keys are checked at the end of the statement; deferred ones are checked
+later, for the whole table (`engine.statements.dml.deferred`).
 
-What other transactions do meanwhile is seen by the commit, which these questions make depend on the other table: a row that
-names a key depends on the files that the key may be in, a key that goes on the whole table that might name it.
+The commit detects what other transactions do meanwhile, because the checks make it depend on the other table: a row
+that references a key depends on the files that may hold the key, a key that disappears depends on the whole table that
+might reference it.
 """
 
 from __future__ import annotations

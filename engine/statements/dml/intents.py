@@ -1,4 +1,7 @@
-"""Intents of a MUTATE (the RFC's intents), and their collector: the initiator commits all of a statement's, or none."""
+"""The intents of a MUTATE (the RFC's intents), and their collector: the initiator commits all intents of a statement,
+or
+none.
+"""
 
 from __future__ import annotations
 

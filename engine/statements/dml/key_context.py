@@ -1,4 +1,4 @@
-"""The part of a statement that changes rows which the checks of foreign keys use."""
+"""The part of a MUTATE's context that the checks of foreign keys use."""
 
 from __future__ import annotations
 

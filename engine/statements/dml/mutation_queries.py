@@ -1,4 +1,6 @@
-"""The queries of a statement that changes rows: on which engine and members they run, and where their rows are written."""
+"""Opens the queries of a statement that changes rows: it decides on which engine and members they run, and where their
+rows are written.
+"""
 
 from __future__ import annotations
 

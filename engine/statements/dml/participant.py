@@ -1,11 +1,12 @@
-"""A participant's part of a MUTATE: the rows of its fragment go into files here, and its intents to the initiator's collector.
+"""A participant's part of a MUTATE: it writes the rows of its fragment into files, and sends its intents to the
+initiator's collector.
 
-The rows come as batches to this process, or a Spark of this member's makes them, and its tasks write.
+The rows come as batches to this process, or this member's Spark produces them, and its tasks write them.
 
-The member decides by itself where it writes: what the initiator names must be a statement's folder of a table below this
-member's own folder of tables. That folder is made by the initiator, who also takes it away again, with all that is in it, however
-the statement ends (`engine.storage.staging_area`); so what is left of a participant that is killed is nobody's concern but the
-initiator's. One that is stopped removes what it has written, if the folder is still there.
+The member decides itself where it writes: the folder that the initiator names must be a statement's folder of a table
+below this member's own folder of tables. The initiator makes that folder, and removes it with all that is in it,
+however the statement ends (`engine.storage.staging_area`); so the files of a participant that is killed concern the
+initiator only. A participant that is stopped removes the files that it has written, if the folder still exists.
 """
 
 from __future__ import annotations

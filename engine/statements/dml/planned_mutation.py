@@ -1,4 +1,4 @@
-"""A statement that changes rows, bound and kept until it runs, and its answer: PostgreSQL's command tags."""
+"""A statement that changes rows, bound and kept until it runs, and its result: PostgreSQL's command tags."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Running a MUTATE to its end: the initiator's part.
+"""Runs a MUTATE to its end: the initiator's part.
 
-The statement is over when this returns: PostgreSQL, too, runs a statement with RETURNING to its end before it gives the first
-row (portals of the kind PORTAL_ONE_RETURNING). The input is a query like any other, on whatever engine and members the planner
-chooses; its batches come here one at a time, and while one is written the next is made, which is all the read-ahead there is:
-a large input passes in constant memory. Only RETURNING's rows are kept. What Spark's tasks can write themselves does not come
-here at all (`engine.statements.dml.tasks`).
+The statement is complete when this returns: PostgreSQL, too, runs a statement with RETURNING to its end before it
+returns the first row (portals of the kind PORTAL_ONE_RETURNING). The input is a query like any other, on the engine and
+the members that the planner chooses. Its batches arrive here one at a time, and the next one is produced while one is
+written; there is no other read-ahead, so a large input passes in constant memory. Only RETURNING's rows are kept. Rows
+that Spark's tasks can write themselves do not pass through this member at all (`engine.statements.dml.tasks`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""INSERT, UPDATE, DELETE and MERGE of one session: prepare, run, run once for each of many rows, explain."""
+"""INSERT, UPDATE, DELETE and MERGE of one session: prepares them, runs them, runs one once for each of many rows of
+arguments, and explains them.
+"""
 
 from __future__ import annotations
 

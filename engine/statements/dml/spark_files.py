@@ -1,14 +1,16 @@
-"""Rows that Spark writes by itself: Parquet files of its own writer, described from their footers.
+"""Files that Spark's own Parquet writer makes, described from their footers.
 
-Where a statement only adds rows, and nothing is to be asked of them but that some are not null, no row has to pass a Python worker:
-Spark's writer is as fast as it is without us, and the footers tell how many rows, nulls, least and greatest values there are. A
-null in a column that may have none is found there too; then the rows are written again by tasks with the sink, which says which
-row it is.
+If a statement only adds rows, and the only constraint to check is NOT NULL, no row has to pass through a Python worker:
+Spark's writer runs at full speed without us, and the footers tell the number of rows and nulls, and the least and
+greatest values. They also reveal a null in a column that may have none; then tasks write the rows again with the sink,
+which reports the offending row.
 
-The types are those that Spark's files hold as ours do (`engine.storage.types`). Not floats and character(n), whose footers must not
-tell least and greatest values, and not what files hold in another form than Spark.
+This applies to the types that Spark's files store as ours do (`engine.storage.types`). It excludes floats and
+character(n), whose footers must not state least and greatest values, and the types that our files store in another form
+than Spark.
 
-On this machine only: files are made durable by the member, which is worth something where their pages are.
+It works only on this machine: the member makes the files durable, and fsync works only on the machine whose page cache
+holds their pages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rules by which participants write a MUTATE's rows, where they can."""
+"""The specification by which participants write a MUTATE's rows, if they can."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session's statements that change rows, run to their end: the rows recorded, constraints judged."""
+"""Runs a session's statements that change rows to their end: it records the rows and checks the constraints."""
 
 from __future__ import annotations
 

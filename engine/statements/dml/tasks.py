@@ -1,12 +1,14 @@
-"""A MUTATE whose rows Spark's tasks write: the initiator's part. It begins the job, collects the intents, and clears up.
+"""A MUTATE whose rows Spark's tasks write: the initiator's part. It starts the job, collects the intents, and cleans
+up.
 
-What counts is what the job's result names. Tasks write into a folder of the statement's (`engine.storage.staging_area`): what is
-named is moved into the table, and the folder goes when the job has ended, however it did, with the files of attempts that
-failed, were killed, or came second. A task that is killed and has not noticed yet cannot add one after that.
+Only the files that the job's result names count. Tasks write into a folder of the statement's own
+(`engine.storage.staging_area`): the named files are moved into the table, and when the job has ended, however it did,
+the folder is removed with the files of attempts that failed, were killed, or came second. A killed task that has not
+noticed yet cannot add a file after that.
 
-The member itself writes where more than one task's rows have to be seen together: the values of sequences, the order of rows.
-Spark sees to the number of files: a task has at least some megabytes of input, and none without rows has a file; the rows of a
-partition of the table are brought together first (`engine.executors.spark.writing`).
+The member itself writes if the rows of more than one task have to be seen together: for the values of sequences, and
+for the order of rows. Spark limits the number of files: a task has at least some megabytes of input, and one without
+rows makes no file; the rows of a partition of the table are brought together first (`engine.executors.spark.writing`).
 """
 
 from __future__ import annotations

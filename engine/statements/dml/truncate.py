@@ -1,4 +1,4 @@
-"""TRUNCATE: all rows of tables, and of those that refer to them with CASCADE."""
+"""TRUNCATE: remove all rows of tables and, with CASCADE, of the tables that reference them."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""PRIMARY KEY and UNIQUE, judged when rows have been written and nothing is recorded yet: is a key there twice?
+"""Checks of PRIMARY KEY and UNIQUE, after rows have been written and before anything is recorded: is a key duplicated?
 
-Asked as one query over Parquet files: the keys of the new files that are in them twice, and those that are also in the files
-that stay. Null is not equal to null, so a key with a null in it is never there twice, unless it says NULLS NOT DISTINCT. The
-answer is one key; where there is one, the same is asked again with the places of the new rows, for the message: PostgreSQL
-tells the first row whose key is there already.
+The check is one query over Parquet files: it finds keys that occur twice in the new files, and keys of the new files
+that are also in the files that stay. Null is not equal to null, so a key with a null in it is never duplicated, unless
+the constraint says NULLS NOT DISTINCT. The query returns one key; if it returns one, the same is asked again with the
+positions of the new rows, for the error message: PostgreSQL reports the first row whose key exists already.
 
-That the files that stay are still those when the transaction commits is the commit's to see (`StoredTables.change_data`): such a
-change is no blind append.
+The commit verifies that the files that stay are still those when the transaction commits (`StoredTables.change_data`):
+such a change is no blind append.
 
-PostgreSQL judges each row as it is written, so that `UPDATE t SET id = id + 1` may fail for the order in which it finds rows;
-here, as in the standard, the statement is judged at its end.
+PostgreSQL checks each row as it is written, so that `UPDATE t SET id = id + 1` may fail for the order in which it finds
+rows; here, as in the standard, the statement is checked at its end.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """WITH items that change rows: `WITH moved AS (DELETE ... RETURNING *) INSERT ... SELECT ... FROM moved`.
 
-Such a statement is several: one for each item that changes rows, and the last. All of them are bound before any is run, so that
-all see the same rows (parse_cte.c, and the manual's 7.8.4), and share their parameters. What RETURNING gave of one is, to those
-behind it, a WITH item over a relation in memory, whose rows are put into their plans when they are there
-(`engine.statements.dml.with_running`).
+Such a statement consists of several: one for each item that changes rows, and the last one. All of them are bound
+before any runs, so that all see the same rows (parse_cte.c, and the manual's 7.8.4), and they share their parameters.
+To the statements after it, the RETURNING rows of an item are a WITH item over a relation in memory; the rows are put
+into the plans of these statements when the item has run (`engine.statements.dml.with_running`).
 
-Other items are bound with each statement behind them, and would be computed in each; one whose rows depend on chance may be read by
-one only.
+Other items are bound with each statement after them, and would be computed in each; an item with volatile functions may
+be read by one of the statements only.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Running a statement whose WITH changes rows: its parts one after the other, in the order in which they were written.
+"""Runs a statement whose WITH changes rows: its parts one after the other, in the order in which they were written.
 
-Keys and foreign keys are judged when all parts have run, as PostgreSQL's triggers are: a row may name a key that a later part
-inserts. Where several parts change rows, they are judged as what was deferred is (`engine.statements.dml.deferred`), since each
-part was bound before the others' files were there.
+Unique and foreign keys are checked when all parts have run, as PostgreSQL's triggers do: a row may reference a key that
+a later part inserts. If several parts change rows, their keys are checked as deferred ones are
+(`engine.statements.dml.deferred`), because each part was bound before the others' files existed.
 
-What RETURNING gave is kept in memory, and read by the engine of this member alone.
+RETURNING's rows are kept in memory, and only the engine of this member reads them.
 """
 
 from __future__ import annotations

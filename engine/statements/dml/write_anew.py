@@ -1,4 +1,6 @@
-"""Write the rows of some of a table's files into new files, by a query: for compaction and transactions of many INSERTs."""
+"""Rewrites the rows of some of a table's files into new files, by a query: for compaction and for transactions of many
+INSERTs.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Compaction: the small files of a table, written anew as few large ones, in one commit.
+"""Compaction: rewrites the small files of a table as few large ones, in one commit.
 
-The rows are read by a query like any other, on the engine and the members that the planner chooses, and pass through this
-member one batch at a time. The commit takes away the files that were read and says nothing of the others, so it conflicts only with
-one that takes one of them away too, or defines the table anew; rows that come meanwhile are not disturbed. The old files
-stay for those who read them, until VACUUM.
+The rows are read by a query like any other, on the engine and the members that the planner chooses, and pass through
+this member one batch at a time. The commit removes the files that were read and leaves the others alone, so it
+conflicts only with a commit that also removes one of them, or that changes the table's definition; rows that are added
+meanwhile do not conflict. The old files stay for their readers, until VACUUM.
 
-Small files of a partition that has only one are left alone: nothing would be won.
+A small file that is the only small one of its partition is left alone: rewriting it would gain nothing.
 """
 
 from __future__ import annotations

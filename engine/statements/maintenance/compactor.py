@@ -1,19 +1,21 @@
-"""Compaction in the background: after so many small files in a table, the member that committed them writes them anew.
+"""Background compaction: when a table has received a certain number of small files, the member that committed them
+compacts it.
 
-Commits tell how many small files they added. When enough have come to a table since it was last looked at, it is looked at: one
-table at a time for each member, on the loop, as a query like a client's. Members know nothing of each other's; two that compact
-one table at a time conflict over its files, and the later one has worked for nothing.
+Commits report how many small files they added. A table becomes due when enough have been added since the compactor last
+looked at it. Each member compacts one table at a time, on the event loop, by queries like a client's. Members do not
+know of each other's compactions; two that compact the same table at the same time conflict over its files, and the work
+of the later one is lost.
 
-**It wins in the end.** The files of a table that rows are always deleted from are taken away while they are being written anew,
-and who only tries again has always worked for nothing: a table had 3,109 files after ten minutes. So a batch of files is
-written at a time, of a size that takes about a second, and a conflict loses no more than that. After a conflict the next batch
-is written in the table's turn (`engine.statements.dml.autocommit_retry`): statements of this member that are transactions of
-their own wait for that second, and none of them can be in its way. In between, other tables have their turn to be compacted,
-and statements theirs to run.
+**It makes progress.** If rows are constantly deleted from a table, its files are removed while they are being rewritten, and a
+compaction that only retries loses its work each time: a table had 3,109 files after ten minutes. So files are rewritten
+in batches of a size that takes about a second, and a conflict loses no more than that. After a conflict the next batch
+is written in the table's turn (`engine.statements.dml.autocommit_retry`): autocommit statements of this member wait for
+that second, and none of them can conflict with it. Between batches, other tables are compacted, and statements run.
 
-It gives up quietly, because nobody asked for it and the next commits ask again: where conflicts do not end, which then come from
-other members, and where an open transaction of whichever member would lose by it (one that takes files of the table away, or
-concludes from all of its rows): that one is the client's. Members tell each other by `engine.storage.claims`.
+It gives up without an error, because no client asked for it and the next commits trigger it again: when conflicts do
+not end, which then come from other members, and when an open transaction of any member would fail because of it (one
+that removes files of the table, or whose result depends on all of its rows), because a client's transaction takes
+precedence. Members announce such transactions to each other by `engine.storage.claims`.
 """
 
 from __future__ import annotations

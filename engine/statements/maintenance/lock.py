@@ -1,8 +1,8 @@
-"""LOCK TABLE: nobody waits here and nobody is kept out, so that a lock is what FOR UPDATE is, of the whole table: if another commit
-changes the table before this transaction's, this one ends with 40001 (lockcmds.c).
+"""LOCK TABLE. It neither waits nor blocks other sessions; it acts as FOR UPDATE of the whole table: if another commit
+changes the table before this transaction commits, this transaction fails with 40001 (lockcmds.c).
 
-A mode that PostgreSQL lets stand beside writers (ACCESS SHARE, ROW SHARE, ROW EXCLUSIVE) asks nothing of them here either. NOWAIT
-changes nothing.
+The modes that do not conflict with writers in PostgreSQL (ACCESS SHARE, ROW SHARE, ROW EXCLUSIVE) have no effect on
+them here either. NOWAIT has no effect.
 """
 
 from __future__ import annotations

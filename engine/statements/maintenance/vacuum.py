@@ -1,4 +1,4 @@
-"""Looking after stored tables, as a statement: VACUUM, and what FULL and ANALYZE add to it."""
+"""The VACUUM statement: maintenance of stored tables, with the work that FULL and ANALYZE add."""
 
 from __future__ import annotations
 

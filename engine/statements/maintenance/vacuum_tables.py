@@ -1,4 +1,6 @@
-"""VACUUM: which tables are meant, and what of them is told. What is removed: `engine.catalog.store.sweep`."""
+"""VACUUM: the tables that it processes, and its messages about them. `engine.catalog.store.sweep` decides what is
+removed.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""A planned query compiled for one execution: found among those that are kept, generic, or compiled for its values.
+"""Compiles a planned query for one execution: it finds a kept compilation, uses the generic plan, or compiles it for
+the
+execution's values.
 
-`engine.statements.query.run` is the way of a SELECT, of which this is the part between its plan and its fragments.
+`engine.statements.query.run` is the whole way of a SELECT; this is the part between its plan and its fragments.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""EXPLAIN: a query compiled as it would run, run if ANALYZE asks for it, and described.
+"""EXPLAIN: compiles a query as it would run, runs it if ANALYZE asks for it, and describes it.
 
-`EXPLAIN` shows the logical plan with the engine and why; `EXPLAIN (DISTSQL)` the physical one: fragments, members, edges, and
-why the plan is distributed or is not. With ANALYZE what was counted is added, for a distributed plan on all members.
+`EXPLAIN` shows the logical plan with the engine and the reason for it; `EXPLAIN (DISTSQL)` shows the physical plan:
+fragments, members, edges, and why the plan is distributed or is not. ANALYZE adds the counters, for a distributed plan
+those of all members.
 """
 
 from __future__ import annotations

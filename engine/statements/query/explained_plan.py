@@ -1,4 +1,4 @@
-"""The text of EXPLAIN: a query's plan with its estimates and, after ANALYZE, what was counted."""
+"""The text of EXPLAIN: a query's plan with its estimates and, after ANALYZE, the counted rows and times."""
 
 from __future__ import annotations
 

@@ -1,15 +1,17 @@
-"""Literals that become parameters, so that queries that differ in them alone share a plan.
+r"""Replaces literals by parameters, so that queries that differ only in their literals share a plan.
 
-A program that writes its values into the text, `WHERE id = 7` and then `WHERE id = 8`; psql's `\\d` of another table; a driver's
-next look at columns. To bind and compile such a query takes many times as long as to run it. So what a column is compared with
-becomes a parameter, and the query is planned as one with parameters: by PostgreSQL's rule for these, a few times for the
-values, then by a generic plan if that is no worse (`engine.statements.query.plan_cache`).
+Programs write values into the text of a query, `WHERE id = 7` and then `WHERE id = 8`; psql's `\d` does for each table,
+and a driver for each look at columns. Binding and compiling such a query takes many times as long as running it. So a
+literal that is compared with a column becomes a parameter, and the query is planned as one with parameters: by
+PostgreSQL's rule for these, a few times for the values, then by a generic plan if that is no worse
+(`engine.statements.query.plan_cache`).
 
-Only whole numbers and plain strings, in a WHERE or an ON clause, with which a column is compared. The type of a string is taken
-from the column as a parameter's is, and its value is what the type's input makes of it. Of the system catalog only whole numbers
-that are to equal a column, in quotes too: by the name of a schema DuckDB leaves out most of what the views of information_schema
-would compute, by a value that it does not know it leaves out nothing. What is not understood, or is wrong, is planned as it was
-written: errors are those of the client's text, at its positions.
+Only whole numbers and plain strings are replaced, in a WHERE or an ON clause, if a column is compared with them. A
+string gets the column's type, as a parameter does, and its value is what the type's input function makes of it. In
+queries over the system catalog only whole numbers that a column is to equal are replaced, quoted ones too: given the
+name of a schema, DuckDB skips most of the computation in information_schema's views; given a value that it does not
+know, it skips nothing. A query that is not understood, or is wrong, is planned as it was written, so that errors refer
+to the client's text, at its positions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A query run for EXPLAIN ANALYZE, its rows thrown away and its counters kept."""
+"""Runs a query for EXPLAIN ANALYZE: discards its rows and keeps its counters."""
 
 from __future__ import annotations
 

@@ -1,19 +1,22 @@
 """Generic and custom plans of a query with parameters, and the choice between them.
 
-A custom plan is compiled for the values of one execution: files that cannot have a row for them are left out, and the engine is
-chosen by what is left. A generic plan is compiled once, and the local engine is given the values as those of its own parameters. It
-still looks at them where it plans, so that it skips row groups and orders joins by them; what it cannot do is leave files out.
+A custom plan is compiled for the values of one execution: files that cannot hold a matching row are left out, and the
+engine is chosen for the files that remain. A generic plan is compiled once, and the local engine receives the values as
+those of its own parameters. DuckDB still uses them when it plans, so it skips row groups and orders joins by them; it
+cannot leave files out.
 
-The choice is PostgreSQL's: five custom plans, then a generic one if it costs less than these did on average, the time that it takes
-to make them included; `plan_cache_mode` overrides. What plans cost is told in milliseconds. As both read the same row groups, only
-files count that are opened. Over the system catalog, by OIDs, the first plan is generic already.
+The choice is PostgreSQL's: five custom plans, then a generic one if it costs less than these did on average,
+including the time it takes to make them; `plan_cache_mode` overrides. Plan costs are in milliseconds. Since both kinds
+read the same row groups, only the number of opened files counts. For queries over the system catalog by OIDs, the first
+plan is generic already.
 
-There is no generic plan where something depends on a value (`engine.sql.trees.parameters`), where the query's files are so large
-that Spark or several members may have to run it, or where a topology says who holds what; nor in any mode for an execution with
-long values, or with one that only an expression says.
+There is no generic plan if something depends on a value (`engine.sql.trees.parameters`), if the query's files are so
+large that Spark or several members may have to run it, or if a topology assigns files to members; nor, in any mode, for
+an execution with long values, or with a value that can only be written as an expression.
 
-Counts belong to the text of a statement, not to a name that a session has given it: drivers that prepare anew each time profit too.
-A change of the catalog, of a setting that literals are read by, or of a table's files begins with a new plan and new counts.
+Counts belong to the text of a statement, not to a name that a session has given it: drivers that prepare anew each time
+profit too. A change of the catalog, of a setting by which literals are read, or of a table's files starts with a new
+plan and new counts.
 
 Source: PostgreSQL 15, plancache.c (choose_custom_plan, cached_plan_cost).
 """

@@ -1,8 +1,9 @@
-"""A query's way: planned (`plan`), bound to its arguments, compiled for its engine, started (`run_planned`).
+"""The way of a query: it is planned (`plan`), bound to its arguments, compiled for its engine, and started
+(`run_planned`).
 
-Binding runs on an operation thread, unless the statement cache has the plan. A query is bound once at Parse for Describe; at
-Execute it is looked up again by the catalog as it is then, so that a statement prepared before a view was replaced runs
-the new one or says that it cannot (0A000 cached plan must not change result type).
+Binding runs on an operation thread, unless the statement cache has the plan. A query is bound at Parse for Describe; at
+Execute it is looked up again in the catalog of that moment, so that a statement that was prepared before a view was
+replaced runs the new definition, or fails (0A000 cached plan must not change result type).
 """
 
 from __future__ import annotations

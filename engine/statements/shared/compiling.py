@@ -1,10 +1,11 @@
-"""Compiling a query where nobody else has to wait for it.
+"""Compiles a query without blocking other sessions.
 
-A plan of ordinary size is compiled within a millisecond, at once. What drivers ask of the system catalog has some hundred nodes,
-with functions that become long expressions, and takes tens of milliseconds; one of tens of thousands, from a statement with a long
-list of values or a thousand conditions, tenths of a second. The loop would answer nobody meanwhile: such a plan goes to an
-operation thread, and so does the text that its engine will ask for. So does one over many files, whose footers may have to be
-read, and one with long values of parameters, each of which becomes a part of it.
+A plan of ordinary size is compiled at once, within a millisecond. A driver's query of the system catalog has some
+hundred nodes, with functions that become long expressions, and takes tens of milliseconds; a plan of tens of thousands
+of nodes, from a statement with a long list of values or a thousand conditions, takes tenths of a second. The event loop
+would answer no client during that time, so such a plan is compiled on an operation thread, and so is the text that its
+engine will need. The same applies to a plan over many files, whose footers may have to be read, and to one with long
+parameter values, each of which becomes a part of the plan.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
-"""Files of COPY: where they may lie, and reading them as a client's bytes.
+"""The files of COPY: where they may be, and how they are read as a client's bytes.
 
-The server's own files are nobody's to copy: the catalog, what is spooled, stored tables. Nor is the data directory as a whole, in
-which an operator may keep configuration and logs: clients have a folder of it, unless they are given others. All paths are
-resolved first, links and `..` included, and what is opened is the resolved path. A folder of it that has become a link meanwhile is
-noticed: the file's folder is opened, must be where the path says, and the file is opened, made and named within it. (Who may
-change folders below the roots may still move one that is open out of them.)
+The server's own files cannot be copied: the catalog, spool files, stored tables. Nor can the data directory as a whole,
+in which an operator may keep configuration and logs: clients have one folder of it, unless the configuration gives them
+others. All paths are resolved first, links and `..` included, and the resolved path is opened. A folder of the path
+that is replaced by a link meanwhile is noticed: the file's folder is opened, must be at the path, and the file is
+opened, made and renamed within it. (Someone who may change folders below the roots may still move an open one out of
+them.)
 
-Only regular files are read and replaced. PostgreSQL also opens FIFOs and devices, and waits for the other end of a FIFO where
-neither a cancel nor `statement_timeout` reaches it; here a thread that all sessions share would wait. To open a file never waits
-(O_NONBLOCK, which means nothing for a regular file), and what was opened is looked at, not what its name meant before.
+Only regular files are read and replaced. PostgreSQL also opens FIFOs and devices, and waits for the other end of a FIFO
+where neither a cancel nor `statement_timeout` reaches it; here that would block a thread that all sessions share.
+Opening a file never waits (O_NONBLOCK, which has no effect on a regular file), and the open file is examined, not the
+path.
 
 Source: PostgreSQL 15, copyfrom.c (BeginCopyFrom), copyto.c (BeginCopyTo).
 """

@@ -1,6 +1,7 @@
-"""Deferred constraints of a transaction: which DEFERRABLE constraints are judged later, and which are to be judged yet. A
-value, so that a savepoint keeps it (trigger.c: AfterTriggersData, SetConstraintState). Who judges them:
-`engine.statements.dml.deferred`."""
+"""The state of a transaction's deferred constraints: which DEFERRABLE constraints are deferred, and which checks are
+pending. It is an immutable value, so that a savepoint can keep it (trigger.c: AfterTriggersData, SetConstraintState).
+`engine.statements.dml.deferred` runs the checks.
+"""
 
 from __future__ import annotations
 

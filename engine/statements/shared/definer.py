@@ -1,4 +1,4 @@
-"""The environment of statements that define something."""
+"""The environment of DDL statements."""
 
 from __future__ import annotations
 

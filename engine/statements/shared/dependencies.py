@@ -1,10 +1,12 @@
-"""Dependencies between objects: which go with one that is dropped, which forbid it, and in which order they are told of.
+"""Dependencies between objects: which objects are dropped with another one, which prevent its drop, and in which order
+they are reported.
 
-A thing that depends on another *automatically* goes with it in silence: a serial column's sequence with its table. Otherwise
-it forbids that the other is dropped, or goes too where CASCADE was said.
+An object that depends on another *automatically* is dropped with it without a message: a serial column's sequence with
+its table. Any other dependent prevents the drop, or is dropped too if CASCADE is given.
 
-The order is PostgreSQL's, because clients see it: dependents are found newest first, each after its own, and told of in the
-reverse of that. Source: PostgreSQL 15, dependency.c (findDependentObjects, reportDependentObjects, deleteOneObject).
+The order is PostgreSQL's, because clients see it: dependents are found newest first, each after its own dependents, and
+reported in the reverse order. Source: PostgreSQL 15, dependency.c (findDependentObjects, reportDependentObjects,
+deleteOneObject).
 """
 
 from __future__ import annotations

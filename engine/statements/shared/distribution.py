@@ -1,18 +1,21 @@
-"""Whether and how a query is spread over the members: the session's way from a logical plan to what participants are told.
+"""Decides whether and how a query is distributed over the members: from a session's logical plan to the specifications
+for
+participants.
 
-The rule, in order (`SET sluice.distribution = auto | off | always`):
+The rules, in order (`SET sluice.distribution = auto | off | always`):
 
-- tables that only other members hold are read there, whatever was wished; how much that is nobody here knows, so `auto` leaves
-  it to their local engines, which need not be started;
-- where a topology's links or capacities forbid what the plan needs, it is moved (`engine.planner.distribute.relocate`);
-- over shared storage a query for Spark is Spark's to spread: one fragment, here, or on the member whose Spark this one uses
-  (`spark.member`); but a change whose files can be parted is made by all members' Sparks, where each has one inside of it;
-- `auto`: what is small is done here before its parts would have been handed out; what is too large for this member's local
-  engine, or slower there than on Spark, but not for a share of it on each, runs on the local engines of all;
-- what cannot be taken apart runs here, whole; the reason says so.
+- Tables that only other members hold are read there, whatever the setting. This member does not know their sizes, so `auto` leaves
+  the query to those members' local engines, which need no start.
+- If a topology's links or capacities do not permit the plan, operators are moved (`engine.planner.distribute.relocate`).
+- Over shared storage, Spark distributes a query that runs on Spark itself: one fragment, here, or on the member whose Spark this
+  one uses (`spark.member`). The exception is a change whose files can be divided: the Sparks of all members make it, if each
+  has an embedded one.
+- `auto`: a small query runs here, since it ends before its parts could be handed out. A query that is too large for this member's
+  local engine, or slower there than on Spark, but not if each member takes a share of it, runs on the local engines of all.
+- A query that cannot be divided runs here as a whole; the reason says so.
 
-Before any of it, files that cannot have a row for the query are left out of its plan (`engine.planner.optimizer.pruning`), so
-that what is said here of sizes is said of what is read.
+Before that, files that cannot hold a row for the query are left out of its plan (`engine.planner.optimizer.pruning`),
+so that sizes mean the sizes of what is read.
 """
 
 from __future__ import annotations

@@ -2,23 +2,24 @@
 
     stream = await RepeatableQuery(engine, policy, terms, compile_as, context).open()
 
-`compile_as` plans the query under given terms for the members that are there now, so to begin again is to plan again, under
-a new query id. Nothing of the attempt that failed can be confused with the next one: it was closed, and on every member its
-token is over.
+`compile_as` plans the query under given terms for the members that are up now, so a repetition plans the query again,
+under a new query id. The failed attempt cannot be confused with the next one: it was closed, and its token is invalid
+on every member.
 
-**What may be repeated.** A query whose rows nobody has seen. From the first batch on the portal has given rows that a second
-attempt might give again, or in another order, so it fails as it does under `fail`. What is repeated is a transient failure
-(40001, or 57P01 of another member that ends): a member or a connection was lost. Errors of the statement are told at once.
+**What may be repeated.** A query of which no row has been delivered. From the first batch on, the portal has delivered rows that a
+second attempt might deliver again, or in another order, so the query fails as under `fail`. Only a transient failure is
+repeated (40001, or 57P01 of another member that shuts down): a member or a connection was lost. Errors of the statement
+are reported at once.
 
-- `retry`: on the members that are left, `REPEATS_MAX` times.
-- `local`: once, on the initiator alone, which then depends on nobody. If only other members hold some of its tables, that is
-  not possible, and the error is told.
-- `wait`: on the same members, as soon as all of them are up again and the query is planned for all, as often as it takes: until
-  the statement is cancelled or `statement_timeout` ends it. Where a data connection broke and both of its members live, nothing is
-  repeated, also when rows were given: the streams of such a query outlive their connections (`Terms.lasting`, ADR 9).
-- `spool`: is about a client that is slow and not about a loss; the stream does it (`DistributedStream.spool_while_away`).
+- `retry`: on the remaining members, `REPEATS_MAX` times.
+- `local`: once, on the initiator alone, which then depends on no other member. If only other members hold some of the query's
+  tables, that is impossible, and the error is reported.
+- `wait`: on the same members, as soon as all of them are up again and the query is planned for all, as often as necessary: until
+  the statement is cancelled or `statement_timeout` ends it. If a data connection broke and both of its members are up, nothing is
+  repeated, even if rows were delivered: the streams of such a query outlive their connections (`Terms.lasting`, ADR 9).
+- `spool`: concerns a slow client and not a loss; the stream implements it (`DistributedStream.spool_while_away`).
 
-An error that ends a query although its policy would have repeated it says why (`Repetition.explain_refusal`).
+If an error ends a query although its policy would have repeated it, the error says why (`Repetition.explain_refusal`).
 """
 
 from __future__ import annotations

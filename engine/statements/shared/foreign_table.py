@@ -1,12 +1,12 @@
-"""CREATE FOREIGN TABLE: registering files as a table.
+"""CREATE FOREIGN TABLE: registers files as a table.
 
-Folders named `key=value` below the table's path make columns of its keys (`engine.catalog.model.partitions`), where all files
-lie in the same ones: of those keys that are declared where columns are, else of all. `partitioning 'hive'` insists on that,
-`'none'` leaves the names of folders without meaning. A CSV file whose header has a column of the key's name keeps it, as its
-columns are told by their places.
+Folders named `key=value` below the table's path make columns of their keys (`engine.catalog.model.partitions`), if all
+files are in folders of the same keys. If the statement declares columns, only the declared keys become columns;
+otherwise all do. `partitioning 'hive'` requires such folders, `'none'` ignores the names of folders. If a CSV file's
+header has a column of a key's name, the file keeps that column, because columns of CSV files are matched by position.
 
-A folder that is a table of a format with a log (`engine.lakes`) is one unless another format is asked for: read as mere files
-it would have the rows that were deleted since.
+A folder that is a table of a format with a log (`engine.lakes`) is read as such, unless another format is requested:
+read as plain files it would still have rows that have been deleted.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Members that may begin a query. A lite member keeps no data: it answers what reads no table, and refuses the rest (0A000)
-with the addresses of members that do not.
+"""The members that may start a query. A lite member keeps no data: it runs statements that read no table, and refuses
+the
+others (0A000) with the addresses of members that run them.
 
-To drivers it looks like a hot standby, which is what they know of servers that answer some statements: with several hosts
-in its connection string, a driver that wants to write goes on to a data member (`target_session_attrs`, `targetServerType`).
-Definitions are refused as well, since the files that they name need not be within reach.
+To drivers it looks like a hot standby, which is the kind of server that they know to refuse some statements: given
+several hosts in its connection string, a driver that wants to write connects to a data member (`target_session_attrs`,
+`targetServerType`). Definitions are refused as well, since the files that they name may be out of this member's reach.
 
 Source: the client-protocol seed, 1.3 and 3.3; PostgreSQL 15, 27.4 "Hot Standby", and libpq's target_session_attrs.
 """

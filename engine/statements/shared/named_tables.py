@@ -1,4 +1,6 @@
-"""Tables that a statement of our own reads and that have no name in the catalog: a table as it was before, some of its files."""
+"""Tables that internal statements read and that have no name in the catalog: a table's former state, or some of its
+files.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Names that PostgreSQL chooses: of keys, checks and sequences (indexcmds.c: ChooseRelationName, makeObjectName).
+"""Names that PostgreSQL chooses for keys, checks and sequences (indexcmds.c: ChooseRelationName, makeObjectName).
 
-A key's name is a relation's, its index's, so that no table or sequence of the schema may have it.
+The name of a key is also the name of its index, which is a relation, so no table or sequence of the schema may have it.
 """
 
 from __future__ import annotations

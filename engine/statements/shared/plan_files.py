@@ -1,6 +1,7 @@
-"""Files of a table in a plan: which a reader reads, and how they are named.
+"""The files of a table in a plan: those that a reader reads, and their names.
 
-Readers and DuckDB name a file by its absolute path, Spark by a URI, the catalog by its path below the table's folder.
+Readers and DuckDB name a file by its absolute path, Spark by a URI, and the catalog by its path below the table's
+folder.
 """
 
 from __future__ import annotations

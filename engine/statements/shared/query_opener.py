@@ -1,4 +1,4 @@
-"""Compiled queries begun: a fragment on an engine of this member, a distributed query on its members."""
+"""Starts compiled queries: a fragment on an engine of this member, a distributed query on its members."""
 
 from __future__ import annotations
 

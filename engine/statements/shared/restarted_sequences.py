@@ -1,4 +1,4 @@
-"""Sequences that begin anew: ALTER SEQUENCE ... RESTART, TRUNCATE ... RESTART IDENTITY."""
+"""Restarts sequences: ALTER SEQUENCE ... RESTART, TRUNCATE ... RESTART IDENTITY."""
 
 from __future__ import annotations
 

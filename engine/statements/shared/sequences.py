@@ -1,7 +1,8 @@
-"""A session's dealings with sequences: nextval, currval, setval, lastval, and values for the rows of a statement.
+"""The sequence functions of a session: nextval, currval, setval, lastval, and values for the rows of a statement.
 
-Values come from the catalog database, outside of every transaction, as many at once as a statement needs, or as the sequence's
-CACHE says. What a session has taken and not used is lost when it ends, as in PostgreSQL.
+Values come from the catalog database, outside of every transaction. One request takes as many as a statement needs, or
+as the sequence's CACHE says, if that is more. Values that a session has taken and not used are lost when it ends, as in
+PostgreSQL.
 
 Source: PostgreSQL 15, sequence.c.
 """

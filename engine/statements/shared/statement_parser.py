@@ -1,4 +1,4 @@
-"""Query strings as statements: parsed once and kept, or parsed on a thread where they are long."""
+"""Parses query strings into statements. Results are cached; long strings are parsed on a thread."""
 
 from __future__ import annotations
 

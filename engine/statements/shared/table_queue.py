@@ -1,5 +1,7 @@
-"""Queues of statements that change the same table, and of definitions. `engine.statements.dml.autocommit_retry` tells when a
-statement waits in one."""
+"""Queues of the statements that change the same table, and of definitions. `engine.statements.dml.autocommit_retry`
+says
+when a statement waits in one.
+"""
 
 from __future__ import annotations
 

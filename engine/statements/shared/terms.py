@@ -1,4 +1,4 @@
-"""The terms under which a query is compiled: settings of its session, and how fast the engines are."""
+"""The terms under which a query is compiled: the settings of its session, and the speeds of the engines."""
 
 from __future__ import annotations
 

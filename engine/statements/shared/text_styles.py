@@ -1,8 +1,9 @@
-"""Casts to text follow settings that the engines do not know: DateStyle, IntervalStyle, extra_float_digits, bytea_output.
+"""Refuses casts to text that depend on settings unknown to the engines: DateStyle, IntervalStyle, extra_float_digits,
+bytea_output.
 
-Constants are folded when a query is bound, by the session's settings. What is computed by an engine is written in the default
-styles. Under any other style such a cast is refused, rather than answered in the wrong one; what a client reads as a date or a
-float, without a cast, is not concerned.
+Constants are folded by the session's settings when a query is bound. Values that an engine casts are written in the
+default styles. Under any other style such a cast is refused rather than answered in the wrong style. Dates or floats
+that the client receives without a cast are not affected.
 """
 
 from __future__ import annotations
