@@ -1,8 +1,8 @@
-"""Counters of members for EXPLAIN ANALYZE, on their way to the initiator: names and numbers (`Counted`).
+"""The counters that members send to the initiator for EXPLAIN ANALYZE, as names and numbers (`Counted`).
 
-edge.<id>.<rows | bytes | batches | stalls | spooled | micros>       at a sender or a receiver; all but micros add up
-instance.<fragment>.<number>.<rows | micros | begun>                  begun: it was not stopped before its turn came
-operator.<fragment>.<instance>.<...>                                  as `engine.contracts.profile` says
+- edge.<id>.<rows | bytes | batches | stalls | spooled | micros>: at a sender or a receiver; all but micros are summed
+- instance.<fragment>.<number>.<rows | micros | begun>; begun: it was not stopped before its turn came
+- operator.<fragment>.<instance>.<...>: see `engine.contracts.profile`
 """
 
 from __future__ import annotations

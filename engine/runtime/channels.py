@@ -1,7 +1,9 @@
-"""Channels between instances of queries: where a stream connects, who is let in, and the streams that instances here open.
+"""Channels between instances of queries: the address of each stream, the admission of senders, and the streams that
+this
+member's instances open.
 
-A sender is told with the start where its stream connects; what was refused there, and a sender whose turn has to come, asks the
-receiver's member (`OpenChannel`).
+A start message tells each sender where its stream connects. A sender that was refused there, or that has to wait for
+its turn, asks the receiver's member (`OpenChannel`).
 """
 
 from __future__ import annotations

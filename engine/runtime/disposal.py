@@ -1,14 +1,14 @@
-"""Taking apart large values that nobody needs any more, a piece at a time.
+"""Frees large values that nobody needs any more, a piece at a time.
 
-Theory. The tree of a long statement has hundreds of thousands of objects, and the interpreter frees what nothing refers to in one
-go: whoever drops the last reference holds the interpreter's lock for tenths of a second. A tree of sqlglot's is worse, since its
-nodes refer to their parents: it is a cycle, which only a full collection finds, and that looks at all other objects of the process
-too, for up to a second, while every session waits. So such a value is taken apart by a loop in Python, during which other
-threads get their turns (`sys.getswitchinterval`).
+Theory. The tree of a long statement has hundreds of thousands of objects, and the interpreter frees what nothing refers
+to in one go: the thread that drops the last reference holds the interpreter's lock for tenths of a second. A tree of
+sqlglot's is worse, since its nodes refer to their parents: it is a cycle, which only a full collection finds, and a
+full collection visits all other objects of the process too, for up to a second, while every session waits. So such a
+value is taken apart by a loop in Python, during which other threads get their turns (`sys.getswitchinterval`).
 
-Whatever else refers to a part keeps the part. The loop counts references: a value goes to pieces only where the list that it was
-taken from had the only one, a node of a tree where all others are those of its children. Else it is left to whom it belongs.
-Nothing is changed but the parents of nodes which nobody can reach.
+A part that something else refers to is kept. The loop counts references: it takes a value apart only if the list that
+it was taken from had the only reference to it; for a node of a tree, references from its children are allowed too.
+Otherwise the value is left to its other owner. Only the parent references of nodes that nobody can reach are changed.
 
 Considered and rejected: weak references to parents (sqlglot sets them itself); a free list of nodes.
 """

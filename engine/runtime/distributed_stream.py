@@ -1,4 +1,4 @@
-"""The root of a distributed query, as the portal reads it, and what becomes of the query when nobody wants its rows any more."""
+"""The root stream of a distributed query, as the portal reads it; it ends the query when its rows are no longer wanted."""
 
 from __future__ import annotations
 

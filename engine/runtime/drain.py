@@ -1,13 +1,13 @@
-"""When a member may leave without a query missing it.
+"""Decides when a member may leave the cluster without making a query fail.
 
-A participant forgets a query when its own part is over, which no message says; its initiator may still have rows of that part
-to give. For the initiator a member that leaves is a member lost, since it cannot know whether a start that was on its way has
-been read. So one that wants to leave stays until the initiators of the queries that it has had a part in are done with them.
-It asks them as it would ask about a query that goes on for long (`check`, network-protocol seed, 3.5): those that are over
-are named in the answer.
+A participant forgets a query when its own part has ended, and no message says so; the query's initiator may still have
+rows of that part to deliver. To the initiator, a member that leaves is a lost member, since it cannot know whether a
+start that was in flight has been read. So a member that wants to leave stays until the initiators of all queries in
+which it had a part have finished them. It asks them as it would ask about a long-running query (`check`,
+network-protocol seed, 3.5): the answer names the queries that have ended.
 
-Considered and rejected: a message for each part that is over (every query would pay for the few that meet a departure), and a
-goodbye that lists them (of a start that it crosses neither end would know).
+Considered and rejected: a message for each part that has ended (every query would pay for the few that meet a
+departure), and a leave message that lists them (neither end would know about a start that crosses it).
 """
 
 from __future__ import annotations

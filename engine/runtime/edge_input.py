@@ -1,4 +1,4 @@
-"""A fragment's input from an edge: the receiver behind the edge's input synchronizer."""
+"""The input of a fragment from an edge: the edge's input synchronizer, and the receiver behind it."""
 
 from __future__ import annotations
 

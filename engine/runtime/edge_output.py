@@ -1,8 +1,8 @@
 """The output of a fragment's instance: its streams to every receiver of the edge, and the router in front of them.
 
-Streams are opened while the fragment begins to run: a `deny` that says "not known (yet)" is tried again with growing pauses
-until the query ends. A receiver that wants no more is left out from then on; when none is left the fragment has nothing more
-to do (`is_wanted`), which is how LIMIT reaches its producers.
+Streams are opened while the fragment starts to run: after a `deny` that says "not known (yet)", opening is retried with
+growing pauses until the query ends. A receiver that wants no more rows is skipped from then on; when none is left, the
+fragment stops (`is_wanted`). This is how LIMIT reaches its producers.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Final counters of queries on a member: the last ones, bounded by the number of their figures.
+"""The final counters of recent queries on a member, bounded by the total number of counters.
 
-A query's mailboxes and outputs are let go of when its part on a member is over, which may be long before its statement is: a cursor
-that is read for an hour may have its last row in its window at once. Who looks at the statement meanwhile, and the history when it
-ends, ask every member for these figures (`server.cluster.final_figures`).
+A query's mailboxes and outputs are released when its part on a member has ended, which may be long before its statement
+ends: a cursor that is read for an hour may have its last row in its window at once. Anyone who looks at the statement
+meanwhile, and the history when it ends, ask every member for these figures (`server.cluster.final_figures`).
 
-Rejected: a message with figures from each participant to the initiator at its end. Nobody looks at most queries, and those that
-are over in milliseconds would pay for it.
+Rejected: a message with figures from each participant to the initiator at its end. Most queries are never looked at,
+and those that take milliseconds would pay for it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The engines of a member with what is known of their speeds: the model by which one is chosen for a statement, as of now.
+"""The engines of a member with the known speeds of each: the current model by which an engine is chosen for a
+statement.
 
-It measures the machine once, some seconds after the start of a member that has not done so before, watches what is run, and keeps
-what it finds in the member's folder (`engine.runtime.engine_times`).
+It measures the machine once, some seconds after the first start of a member, observes the statements that run, and
+keeps its results in the member's folder (`engine.runtime.engine_times`).
 """
 
 from __future__ import annotations

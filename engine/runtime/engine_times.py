@@ -1,24 +1,26 @@
-"""The speeds of a member's engines: measured once, corrected by what statements take, kept in the data directory.
+"""The speeds of a member's engines: measured once, corrected by the times of statements, kept in the data directory.
 
     times = EngineTimes(machine, file); times.model(...)     # a value, for the planner
-    stream = times.watch(stream, "local", expected)          # a stream that tells how long it took
+    stream = times.watch(stream, "local", expected)          # a stream that reports how long it took
 
-**Correction.** Of each engine two factors are kept, of what is fixed for a statement and of its work. Whichever was most of what
-was expected is corrected: by a part (`_PART`) of the logarithm of taken over expected, so that half as long and twice as long
-count the same. One statement counts as no more than `_STEP_MAX` times off, and no factor goes beyond `_FACTOR_MAX` either way, so
-that neither a disk that hung nor an hour of a busy machine makes an engine unusable.
+**Correction.** For each engine two factors are kept, one for the fixed time of a statement and one for its work. A statement
+corrects the factor of the larger part of its expected time: by a fraction (`_PART`) of the logarithm of actual over
+expected time, so that half as long and twice as long count the same. One statement counts as at most `_STEP_MAX` off,
+and no factor exceeds `_FACTOR_MAX` either way, so that neither a disk that hung nor an hour of a busy machine makes an
+engine unusable.
 
-**What counts**: the time within `next_batch`, since a client that reads slowly is none of the engine's; and only where no other
-watched stream was asked meanwhile, and the client took no longer than the engine, which works ahead meanwhile. A stream that is
-closed before its end tells only that it takes at least so long, which counts where that is more than was expected. Statements
-that were expected to take less than `_WATCHED_SECONDS`, and took no longer, tell nothing.
+**Which times count.** Only the time within `next_batch`, since the engine is not responsible for a client that reads slowly; and
+only if no other watched stream was asked for a batch meanwhile, and the client took no longer than the engine, which
+works ahead while the client does. A stream that is closed before its end tells only a lower bound, which counts if it
+is more than the expected time. A statement that was expected to take less than `_WATCHED_SECONDS` does not count; on
+Spark it does if it took longer.
 
-**The model** that planners see changes when a factor has moved by `_MOVED` since: it is a part of the key of compiled statements,
-which would be compiled anew with each statement otherwise. It is written to the file then, too. A file that cannot be read or
-written is logged and done without.
+**The model** that planners see changes when a factor has moved by `_MOVED` since the last change: the model is a part of the key of
+compiled statements, which would otherwise be compiled anew with each statement. It is written to the file then, too. If
+the file cannot be read or written, the error is logged and the member runs without it.
 
-Rejected: trying the other engine now and then to learn its speed. A client would wait for it. Statements with `sluice.engine =
-spark` tell what Spark takes.
+Rejected: trying the other engine now and then to learn its speed. A client would wait for it. Statements with
+`sluice.engine = spark` tell how long Spark takes.
 """
 
 from __future__ import annotations

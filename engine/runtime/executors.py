@@ -1,4 +1,4 @@
-"""The executors of a member: DuckDB and Spark, with the spool that Spark's streams share with those of the mesh."""
+"""The executors of a member: DuckDB and Spark, with the spool that Spark's streams share with the streams of the mesh."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The sources of one query's instances on one member: what an engine makes of a fragment's statement, its inputs and its files.
+"""The sources of one query's instances on one member: the stream that an engine makes of a fragment's statement, its
+inputs and its files.
 
-What is read is what this member finds and allows to be read, by its own topology and roots (`engine.runtime.readable_files`), and
-only by statements that it knows (`engine.runtime.peer_statements`).
+A member reads only the files that it finds and permits itself, by its own topology and roots
+(`engine.runtime.readable_files`), and runs only statements that it recognises (`engine.runtime.peer_statements`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Mailboxes: the receiving ends of this member's streams, by query, edge and consuming instance.
 
-A mailbox is a `Receiver` registered with the data listener under a channel id and a token. It is made by whoever comes first:
-the query's `start`, which knows what it receives, or a sender's `open_channel` that was quicker (RFC, "Mailboxes"; channel
-seed: channels exist before their peer does). One made by a sender keeps what arrives, within its window, until it is
-adopted; if no start follows, the checker drops it.
+A mailbox is a `Receiver` that is registered with the data listener under a channel id and a token. Whichever message
+arrives first makes it: the query's `start`, which knows what it receives, or the `open_channel` of a sender that was
+quicker (RFC, "Mailboxes"; channel seed: channels exist before their peer does). A mailbox made by a sender keeps what
+arrives, within its window, until the start adopts it; if no start follows, the checker drops it.
 """
 
 from __future__ import annotations

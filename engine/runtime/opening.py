@@ -1,4 +1,4 @@
-"""A member's runtime, composed of its executors, its pools and the files that it reads for others."""
+"""Composes a member's runtime of its executors, its pools and the files that it reads for other members."""
 
 from __future__ import annotations
 

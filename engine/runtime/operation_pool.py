@@ -1,21 +1,22 @@
-"""The operation pool: short calls in the order in which they were submitted (threading seed, 2.2).
+"""The operation pool: runs short calls in the order in which they were submitted (threading seed, 2.2).
 
-A fixed number of threads, each with a queue of its own. A call with a partition runs on thread `partition % threads`, so two
-calls of one partition never overlap and never change places: `start` precedes `cancel`, batch N precedes N + 1. A call
-without a partition (a statement to be bound) goes to the thread with the least before it.
+It has a fixed number of threads, each with a queue of its own. A call with a partition runs on thread `partition %
+threads`, so two calls of one partition never overlap and never change places: `start` precedes `cancel`, batch N
+precedes N + 1. A call without a partition (binding a statement) goes to the thread with the shortest queue.
 
-A call that is certain to be short may be offered instead (`run_or_post`): where nothing of its thread's is before it, it runs at
-once on the thread that offers it, and whatever is posted meanwhile waits for it, as it would have otherwise. To wake a
-thread and to be woken by it costs ten times what a step of a query's machine does, in each of a short query's steps.
+A call that is certain to be short may be offered instead (`run_or_post`): if its thread has no call queued or running,
+it runs at once on the thread that offers it, and calls that are posted meanwhile wait for it, as they would have
+otherwise. Waking a thread and being woken by it costs ten times as much as a step of a query's machine, and a short
+query has several such steps.
 
-Considered and rejected: taking turns for calls without a partition, as the seed's random choice does. Now and then one of
-ours is not short (a statement of a thousand columns, the schema of a folder of files), and every second short one would queue
-up behind it. A shared queue (`ThreadPoolExecutor`) keeps no order.
+Considered and rejected: distributing calls without a partition round-robin or at random, as the seed does. Now and then
+one of them is not short (a statement of a thousand columns, the schema of a folder of files), and every second short
+call would queue up behind it. A shared queue (`ThreadPoolExecutor`) keeps no order.
 
-A call without a partition may have to wait for another process (the catalog is locked). It says so
-(`engine.catalog.store.request_clock.mark_waiting`), and another thread takes the queue over; the one that waited carries its
-call out and ends. So whatever number of calls wait, those behind them do not. Rejected: to carry such a call out anew when the
-lock is free, as it has done a part of its work.
+A call without a partition may have to wait for another process (the catalog is locked). It reports that
+(`engine.catalog.store.request_clock.mark_waiting`), and another thread takes the queue over; the thread that waited
+completes its call and ends. So calls never queue behind one that waits, however many wait. Rejected: repeating such a
+call when the lock is free, since it has done a part of its work.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Checks of the statements that other members send to this one: it runs only statements that the compiler could have made.
+"""Checks the statements that other members send to this one: it runs only statements that the compiler could have made.
 
-A `start` message contains SQL that the initiator has compiled, and anyone who knows the cluster's secret can send one. So the
-member that runs the SQL checks it: with `engine.executors.local.statement_check` for DuckDB, with
-`engine.executors.spark.statement_check` for Spark. `engine.runtime.readable_files` decides which files may be read, including
-those that the SQL names; `engine.statements.dml.participant` decides where rows are written.
+A `start` message contains SQL that the initiator has compiled, and anyone who knows the cluster's secret can send one.
+So the member that runs the SQL checks it: with `engine.executors.local.statement_check` for DuckDB, with
+`engine.executors.spark.statement_check` for Spark. `engine.runtime.readable_files` decides which files may be read,
+including those that the SQL names; `engine.statements.dml.participant` decides where rows are written.
 
 The same statements arrive repeatedly, so those that have passed are cached by their text.
 """

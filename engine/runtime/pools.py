@@ -1,4 +1,6 @@
-"""The pools of a member that run calls and plan statements; fragments have a pool of their own (`engine.executors.local`)."""
+"""The pools of a member that run calls and plan statements. Fragments have a pool of their own
+(`engine.executors.local`).
+"""
 
 from __future__ import annotations
 

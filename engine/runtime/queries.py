@@ -1,27 +1,30 @@
-"""The queries of one member: registry, checker, and who may say what about them. Pure: no clock, no IO, no thread.
+"""The queries of one member: their registry, the checker, and the rules for whose messages about them count. Pure: no
+clock, no IO, no thread.
 
-Each query is a machine (`engine.runtime.query_state`); here they are found by token, messages of members are judged and
-handed to them, what is over is remembered, and what may have been missed is asked for (`check`, network-protocol seed 3.5).
+Each query is a machine (`engine.runtime.query_state`). This module finds machines by token, checks messages of members
+and passes them on, remembers queries that are over, and asks about queries of which a message may have been missed
+(`check`, network-protocol seed 3.5).
 
     queries = MemberQueries("a")
     for instruction in queries.on_message(sender, message, body, now): perform(instruction)
 
-An instance belongs to one operation thread. Where a member has several, each has the queries of its partition; what concerns
-members (`on_member_lost`, `tick`) goes to all, and a Check or CheckResponse is split by its queries' partitions.
+An instance belongs to one operation thread. If a member has several, each has the queries of its partition; events that
+concern members (`on_member_lost`, `tick`) go to all, and a Check or CheckResponse is split by its queries' partitions.
 
-What the caller promises:
-- `begin` comes before the first Start is sent; Starts are the caller's to send, since their bodies differ by member.
-- Each `begin` and each Run is answered by one `fragments_started`, with () if nothing could be set up; a `cancel` says why, before
-or
-  after. Each fragment named there is reported once by `fragment_ended`, also after Stop. Only then does Forget come.
+The caller guarantees:
+
+- `begin` comes before the first Start is sent; the caller sends the Starts, since their bodies differ by member.
+- Each `begin` and each Run is answered by one `fragments_started`, with () if nothing could be set up; a `cancel` gives the reason,
+  before or after. Each fragment named there is reported once by `fragment_ended`, also after Stop. Only then does Forget come.
 - Tokens never repeat, not even after a restart of their initiator: one that is over stays over.
 - Instructions are performed in their order, and `tick` is called about twice a second.
-- A member that cannot be reached when a stream is to be opened to it, or a stream that breaks without a word, is a cause with
-  `echo`. A loss that only two participants see is found by the one of them that has to send; so the loss of a member that is
-  not the initiator means nothing to a participant here.
+- If a member cannot be reached when a stream is to be opened to it, or a stream breaks without a message, the caller reports a
+  cause with `echo`. If only two participants see a loss, the one of them that has to send finds it; so the loss of a member that
+  is not the initiator means nothing to a participant here.
 
-Considered and rejected: to keep early queries as long as the initiator says they run (their start may have been lost with a
-connection, and then nobody would ever end them); answering a late start (who cancelled has told the initiator already).
+Considered and rejected: keeping early queries as long as the initiator says they run (their start may have been lost
+with a connection, and then nothing would ever end them); answering a late start (whoever cancelled has told the
+initiator already).
 """
 
 from __future__ import annotations

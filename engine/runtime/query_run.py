@@ -1,10 +1,13 @@
-"""One query's part on one member: the instances of its fragments, each a task, from set-up to the last one's end.
+"""One query's part on one member: it runs the instances of the query's fragments, each as a task, from set-up to the
+last
+one's end.
 
-A task pulls its fragment's batches and gives them to the edge's output; everything it waits for (input, credit, an engine) is a
-future, so any number of suspended queries hold no thread. However it ends, it closes its engine's stream, then its output,
-and reports once (`Host.instance_ended`); what it reports is the first thing that went wrong in it.
+A task pulls its fragment's batches and gives them to the edge's output. Everything that it waits for (input, credit, an
+engine) is a future, so suspended queries hold no thread, however many there are. However a task ends, it closes its
+engine's stream, then its output, and reports once (`Host.instance_ended`); it reports the first error that occurred in
+it.
 
-The root fragment is different: nobody runs it, the portal pulls it (`QueryRun.root`).
+The root fragment is different: no task runs it, the portal pulls it (`QueryRun.root`).
 """
 
 from __future__ import annotations

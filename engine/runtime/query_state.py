@@ -1,30 +1,35 @@
-"""One query on one member: its states, what may happen to it, and what is to be done then. Pure: no clock, IO or thread.
+"""One query on one member: its states, its events, and the instructions that each event results in. Pure: no clock, IO
+or
+thread.
 
-Theory. The machine is the network-protocol seed's (3.2 to 3.5) with its races made cells of a table. Events come in, a list
-of instructions goes out, and somebody else performs them in the order of the list; so a race is a comparison of two lists.
+Theory. The machine is the network-protocol seed's (3.2 to 3.5) with its races made cells of a table. Events come in, a
+list of instructions goes out, and the caller performs them in the order of the list; so a race is a comparison of two
+lists.
 
     state      start      stop        finish      drained
     early      running    over        .           .           a channel was asked for, the start has not come
     running    (refused)  stopping    finishing   over        fragments are being set up, or run
-    finishing  (refused)  stopping    .           over        initiator: all rows are there, local fragments come home
-    stopping   .          .           .           over        Stop was said, local fragments come home
+    finishing  (refused)  stopping    .           over        initiator: all rows are there, local fragments end
+    stopping   .          .           .           over        Stop was issued, local fragments end
     over       .          .           .           .           remembered for a while (`engine.runtime.queries`)
 
     stop: an error, a cancel from anywhere, a lost member, enough rows. drained: the fragments were set up and the last has
     ended; for an initiator's running query it does not occur, since the portal may still want rows. `.`: nothing changes,
     nothing is done, so a repeated cause costs no message.
 
-Entering `running` says Run, `stopping` says Stop, `over` says DropEarly (from early) or Forget. Leaving `early` or `running`
-by a stop also tells others, in two steps (3.3): a participant tells the initiator, the initiator all others but the one it
-knows it from. That is at most N - 1 messages to the initiator and N - 1 from it.
+Entering `running` issues Run, `stopping` issues Stop, `over` issues DropEarly (from early) or Forget. Leaving `early`
+or `running` by a stop also informs the other members, in two steps (3.3): a participant informs the initiator, the
+initiator informs all others except the one that it knows the cause from. That is at most N - 1 messages to the
+initiator and N - 1 from it.
 
-**Echoes.** When a member fails, streams to its neighbours break, and the neighbours' complaint may overtake the cause. So a
-cause may be an `echo`: something was done to us and somebody else knows why. An echo stops nothing at once. It puts the
-query under suspicion (the initiator is asked about it), and only if nobody has said more within `Limits.echo_seconds` does it
-become a cause. The first cause at the initiator is the one the client is told.
+**Echoes.** When a member fails, streams to its neighbours break, and a neighbour's error may overtake the cause. So a cause may be
+an `echo`: the effect of a failure whose cause another member knows. An echo stops nothing at once. It puts the query
+under suspicion (the initiator is asked about it), and only if no other cause arrives within `Limits.echo_seconds` does
+it become a cause. The first cause at the initiator is the one that the client receives.
 
-Considered and rejected: acknowledgements of cancel (the initiator would wait for the slowest; `check` finds what was missed);
-an end message from each participant (a query of N members would cost N messages more, and the streams have told it already).
+Considered and rejected: acknowledgements of cancel (the initiator would wait for the slowest; `check` finds what was
+missed); an end message from each participant (a query of N members would cost N messages more, and the streams have
+reported it already).
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""The machines of a member's distributed queries, stepped: each in its own turn, on an operation thread or on the loop.
+"""Steps the machines of a member's distributed queries: each in its own turn, on an operation thread or on the event
+loop.
 
-An operation thread steps the pure machines (`engine.runtime.queries`) of its partition of the queries, so that messages of one
-query are always taken in order, one at a time; what the machines want is then done on the loop, in their order. A step that has
-none before it, and no long plan to read, is taken on the loop itself: it is over before a thread would have woken.
+An operation thread steps the pure machines (`engine.runtime.queries`) of its partition of the queries, so that messages
+of one query are always processed in order, one at a time. The machines' instructions are then performed on the loop, in
+their order. A step with no other step queued before it, and no long plan to read, is taken on the loop itself: it ends
+before a thread would have woken.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Files that a `start` may have this member read, and which files its stand-ins are.
+"""Decides which files this member reads for a `start`, and which files its `RemoteFileRef`s are.
 
-What a fragment reads is named by the initiator, which is another member as a rule. This member decides by itself what is read:
-every file must lie within its roots, with links resolved, and in no member's own folder, whoever names it; and a stand-in must be
-one of the physical sources that its own topology file gives it, else the two members were given different files. Its folder or
-glob is listed when the fragment begins, below this member's data directory.
+The initiator, usually another member, names what a fragment reads. This member decides itself what is read: every file
+must be within its roots, with links resolved, and outside of every member's own folder, whoever names it; and a
+`RemoteFileRef` must be one of the physical sources that this member's own topology file gives it, otherwise the two
+members were given different files. Its folder or glob is listed when the fragment starts, below this member's data
+directory.
 
-A table for Spark goes by the name that the initiator's statement has for it. What is behind that name may be another set of
-files each time, which the table's version tells.
+A table for Spark has the name that the initiator's statement uses for it. The files behind that name may be others each
+time, which the table's version shows.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Requests to other members that wait for their answers, each found again by its number.
+"""Requests to other members that wait for their answers. An answer is matched to its request by number.
 
     with requests.open(member) as request:
         mesh.send(member, OpenChannel(request.number, ...))     # or raise, if it cannot be sent
         answer = await request.answer
 
-An answer counts only from the member that was asked, and once: what comes late, or for a request that was given up, means
-nothing. When a member is lost, what was asked of it fails. Nothing here has a deadline: a member that is silent for too long is
-lost, and whoever waits may be cancelled.
+An answer counts only once, and only from the member that was asked; a late one, or one for an abandoned request, is
+ignored. When a member is lost, the requests to it fail. Requests have no deadline: a member that is silent for too long
+is lost, and a caller that waits may be cancelled.
 
-Everything here runs on the loop's thread. Considered and rejected: to send in here as well. The two who ask (the runtime for
-channels, `server.cluster.cursor_routing` for cursors) differ in what they say of a member that cannot be told, and in what they
-do when they are cancelled.
+Everything here runs on the loop's thread. Considered and rejected: sending in here as well. The two callers (the
+runtime for channels, `server.cluster.cursor_routing` for cursors) differ in their errors for a member that cannot be
+reached, and in what they do when they are cancelled.
 """
 
 from __future__ import annotations

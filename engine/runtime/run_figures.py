@@ -1,4 +1,6 @@
-"""Counters of the fragments and streams of a member's queries: of those that run, and for some time of those that have ended."""
+"""Counters of the fragments and streams of a member's queries: of running ones, and for some time of those that have
+ended.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The streams into a member of one query: where their senders connect, what reads them, and whether all have come."""
+"""The streams into a member that belong to one query: where their senders connect, who reads them, and whether all have
+arrived.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The services that a query's part on a member uses of the member: its engines, its writers, its mailboxes and channels."""
+"""The member's services that a query's part uses: its engines, its writers, its mailboxes and channels."""
 
 from __future__ import annotations
 

@@ -1,17 +1,18 @@
-"""The runtime of a member: what ties queries, mailboxes, engines and the mesh together.
+"""The runtime of a member: connects queries, mailboxes, engines and the mesh.
 
     runtime = MeshRuntime(mesh, listener, local, spark, spooler, operations, files, writers)
     runtime.start()
     stream = runtime.open(query, shared, members, schema)       # as initiator: a BatchStream for the portal
     await runtime.close()
 
-Messages go IO loop -> operation pool -> loop: an operation thread steps the pure machines (`engine.runtime.queries`) of its
-partition of the queries, so that messages of one query are always taken in order, one at a time; what the machines want is
-then done on the loop, in their order. A step that has none before it, and no long plan to read, is taken on the loop itself:
-it is over before a thread would have woken. Fragments run on the fragment pool (`engine.executors.local`) or on Spark.
+Messages go IO loop -> operation pool -> loop: an operation thread steps the pure machines (`engine.runtime.queries`) of
+its partition of the queries, so that messages of one query are always processed in order, one at a time. The machines'
+instructions are then performed on the loop, in their order. A step with no other step queued before it, and no long
+plan to read, is taken on the loop itself: it ends before a thread would have woken. Fragments run on the fragment pool
+(`engine.executors.local`) or on Spark.
 
-Batches do not pass through the operation pool: a data connection carries one stream, so its order is TCP's already, and to take
-a batch is to put it into a queue, which costs less than waking a thread would.
+Batches do not pass through the operation pool: a data connection carries one stream, so TCP keeps its order already,
+and accepting a batch means putting it into a queue, which costs less than waking a thread would.
 
 Sources: network-protocol seed 3, threading seed 2, channel seed ("Control Connections").
 """

@@ -1,4 +1,4 @@
-"""Tasks that nobody waits for but the end of the member."""
+"""Background tasks that are awaited only when the member shuts down."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""A consumer that is away: what arrives for it goes to disk meanwhile, so that its producers can go on and finish.
+"""Spools to disk while a consumer is away, so that its producers can go on and finish.
 
-A portal that is suspended, or whose client reads slowly, asks for no rows; then the windows fill, and every producer waits
-(`SET sluice.fault_policy = fail`, and all but one of the others). With `spool` the receiver takes on until the consumer is
-back. Pauses between two pages are no absence: what is taken at once would only make the disk busy.
+A portal that is suspended, or whose client reads slowly, asks for no rows; then the windows fill, and every producer
+waits (`SET sluice.fault_policy = fail`, and all others except `spool`). With `spool` the receiver keeps reading until
+the consumer is back. The pause between two pages does not count as an absence: spooling rows that are read at once
+would only keep the disk busy.
 """
 
 from __future__ import annotations

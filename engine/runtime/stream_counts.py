@@ -1,7 +1,8 @@
-"""Counters of a query on a member that takes part in it: of its instances of fragments, and of both ends of its streams.
+"""Counters of a query on a member that takes part in it: of its instances of fragments, and of both ends of its
+streams.
 
-It is read when somebody asks. Rows, bytes and credit are told by the receiving end, which has them whatever sends; waits for
-credit by the sending end. `engine.monitor.graph` puts the two together.
+They are read on demand. The receiving end counts rows, bytes and credit, because it has them whatever the sender is;
+the sending end counts waits for credit. `engine.monitor.graph` combines the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The session that the server drives, and how it gets one. The rest of the contract: `engine.contracts.sessions`."""
+"""The interface of a session for the server, and of the factory that makes it. The rest of the contract is in
+`engine.contracts.sessions`.
+"""
 
 from __future__ import annotations
 

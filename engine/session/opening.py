@@ -1,4 +1,4 @@
-"""A session opened for a client: its settings, from the member's configuration, its role, and the client's options."""
+"""Opens a session for a client: its settings, from the member's configuration, its role, and the client's options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Statements of a session about itself: SET, RESET, SHOW, SET CONSTRAINTS; and maintenance, handed to its room."""
+"""Statements of a session about itself: SET, RESET, SHOW, SET CONSTRAINTS; and maintenance, which is delegated to its
+handlers.
+"""
 
 from __future__ import annotations
 

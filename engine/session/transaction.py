@@ -1,7 +1,7 @@
-"""One session's transaction: settings and catalog together, savepoints, and the statement that is all of it.
+"""One session's transaction: settings and catalog together, savepoints, and autocommit statements.
 
-A statement of a transaction of its own waits for its turn and may run again (`engine.statements.dml.autocommit_retry`); here is
-known whether a statement is one, and its turn ends with the transaction.
+An autocommit statement waits for its turn and may run again (`engine.statements.dml.autocommit_retry`). This module
+knows whether a statement is one, and releases its turn when the transaction ends.
 """
 
 from __future__ import annotations

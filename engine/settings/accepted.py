@@ -1,10 +1,12 @@
-"""Settings of PostgreSQL's that a session may change and that change nothing here: its planner's, its vacuum's, its buffers'.
+"""PostgreSQL settings that a session may change and that have no effect here: those of its planner, its vacuum, its
+buffers.
 
-Clients and scripts set them on their way, and read back what they have set. `pg_settings.extra_desc` says that they change nothing;
-a notice would appear in every restored dump and every new connection of many drivers.
+Clients and scripts set them, and read back the values that they have set. `pg_settings.extra_desc` says that they have
+no effect; a notice would appear in every restored dump and every new connection of many drivers.
 
-Where not heeding one would give other answers (`array_nulls`), only the value that is heeded is accepted: `ONLY`. One that keeps a
-client safe and is not heeded is not there at all (`restrict_nonsystem_relation_kind`, which pg_dump sets where it is).
+If ignoring a value would give other answers (`array_nulls`), only the value that Sluice implements is accepted: `ONLY`.
+A setting that protects a client and is not implemented does not exist at all (`restrict_nonsystem_relation_kind`, which
+pg_dump sets if it exists).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Numbers of settings, as C reads them and with the units of guc.c (parse_int, parse_real, convert_to_base_unit)."""
+"""Reads numbers of settings as C does, with the units of guc.c (parse_int, parse_real, convert_to_base_unit)."""
 
 from __future__ import annotations
 

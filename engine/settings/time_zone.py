@@ -1,4 +1,4 @@
-"""The setting TimeZone: what may be said for a zone, and what is made of it.
+"""The setting TimeZone: the values that it accepts, and the zones that they stand for.
 
 Source: PostgreSQL 15, variable.c (check_timezone), pgtz.c (pg_tzset_offset).
 """

@@ -1,7 +1,8 @@
-"""The functions of advisory locks, as the session evaluates them (`engine.session.context.functions`); the locks:
+"""The functions of advisory locks, as the session evaluates them (`engine.session.context.functions`). The locks are in
 `engine.session.context.advisory_locks`.
 
-A call that may have to wait is waited for before the statement is compiled, since evaluating it must not block anybody else.
+If a call may have to wait, the session waits before the statement is compiled, since evaluating the call must not block
+others.
 """
 
 from __future__ import annotations

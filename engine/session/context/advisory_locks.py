@@ -1,16 +1,17 @@
-"""Advisory locks: of one member's sessions, and, where members share a catalog that is a file, of all members' sessions.
+"""Advisory locks: of one member's sessions, and, if members share a catalog that is a file, of all members' sessions.
 
-A lock is a number that whoever wants it agrees upon. `AdvisoryLocks` knows who holds and who waits on this member; between members
-a lock is a lock of the operating system on one byte of a file beside the catalog (`MemberLocks`), which ends with the process
-that holds it and needs nobody to be reachable. It is taken as strong as this member's sessions together need it. For one that
-another member holds nobody can be woken, so it is asked for again ten times a second.
+A lock is a number whose meaning its users agree upon. `AdvisoryLocks` keeps the holders and waiters of this member.
+Between members, a lock is a lock of the operating system on one byte of a file beside the catalog (`MemberLocks`): it
+ends with the process that holds it, and needs no other member to be reachable. It is taken in the strongest mode that
+this member's sessions together need. A member cannot be woken when another member releases a lock, so it polls for the
+lock ten times a second.
 
-Waiters get a lock in the order in which they came, but whoever has it already does not queue behind others for it. A circle of
-waiting sessions on one member is found when it closes (40P01); one over several members is not, and ends with lock_timeout or
-statement_timeout.
+Waiters get a lock in the order in which they came, but a session that already has it does not queue behind others for
+it. A deadlock among sessions of one member is detected when its cycle closes (40P01); one across several members is
+not, and ends with lock_timeout or statement_timeout.
 
-Rejected: locks in the catalog database. They would outlive a member that is killed; or it would be PostgreSQL's own advisory locks,
-which a connection that breaks gives back unnoticed. With a catalog in PostgreSQL they are refused.
+Rejected: locks in the catalog database. They would outlive a member that is killed; or they would be PostgreSQL's own
+advisory locks, which a connection that breaks releases unnoticed. With a catalog in PostgreSQL they are refused.
 
 Source: PostgreSQL 15, 13.3.5 and lockfuncs.c.
 """

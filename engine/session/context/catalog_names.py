@@ -1,4 +1,4 @@
-"""The names of the catalog: what a name or an OID stands for in one state of it. Answers are values, and may be compared."""
+"""Resolves names and OIDs in one state of the catalog. Answers are values, and can be compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The environment in which a session's statements are bound: names, settings and rights, as they are when a statement begins."""
+"""The environment in which a session's statements are bound: the names, settings and privileges at the start of a
+statement.
+"""
 
 from __future__ import annotations
 

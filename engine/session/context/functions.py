@@ -1,8 +1,8 @@
-"""Functions that read or change the session itself, not rows: evaluated when a query is about to be compiled.
+"""Functions that read or change the session itself, not rows. They are evaluated when a query is about to be compiled.
 
-`set_config`, `pg_cancel_backend` and their kin have effects outside of the plan, so no engine can run them. Their calls
-must have constant arguments (or parameters); each is evaluated once, and its value takes the call's place in the plan.
-`ContextRef`s are the simpler kind: named values of the session that compile as literals.
+`set_config`, `pg_cancel_backend` and similar functions have effects outside of the plan, so no engine can run them. The
+arguments of their calls must be constants or parameters; each call is evaluated once, and its value replaces the call
+in the plan. `ContextRef`s are the simpler kind: named values of the session that compile as literals.
 """
 
 from __future__ import annotations

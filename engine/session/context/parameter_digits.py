@@ -1,4 +1,7 @@
-"""Digits of numeric parameters, and dimensions of arrays: a statement's types depend on how many a value has (ADR 1, ADR 6)."""
+"""The digits of numeric parameters and the dimensions of array parameters: the types of a statement depend on them
+(ADR 1,
+ADR 6).
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Permission to have the server read or write files of its machine: superusers and members of pg_read_server_files and
+"""Permission to make the server read or write files of its machine: superusers and members of pg_read_server_files and
 pg_write_server_files have it.
 
-In PostgreSQL, USAGE on a foreign server lets a role create foreign tables. Sluice has no foreign servers, so a role that may read
-files may create foreign tables.
+In PostgreSQL, USAGE on a foreign server lets a role create foreign tables. Sluice has no foreign servers, so a role
+that may read files may create foreign tables.
 
 Source: PostgreSQL 15, copy.c (DoCopy), utility.c (CHECKPOINT).
 """

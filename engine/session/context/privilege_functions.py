@@ -1,7 +1,8 @@
-"""has_..._privilege and pg_has_role with constant arguments, in all their forms: of a role that is named, given by its OID, or the
-current one, and of an object by name or OID. (Of columns of a query: `engine.sql.binder.privilege_calls`.)
+"""has_..._privilege and pg_has_role with constant arguments, in all their forms: for a role given by name or OID, or
+the
+current one, and for an object given by name or OID. (For columns of a query: `engine.sql.binder.privilege_calls`.)
 
-An OID that nothing has gives null; a name that nothing has is an error. Source: PostgreSQL 15, acl.c.
+An OID that does not exist gives null; a name that does not exist is an error. Source: PostgreSQL 15, acl.c.
 """
 
 from __future__ import annotations

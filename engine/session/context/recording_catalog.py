@@ -1,8 +1,10 @@
-"""The catalog as binding a statement sees it: what it asked for decides how long the bound statement holds.
+"""The catalog as the binder sees it. It records the questions of a binding, which decide how long the bound statement
+stays valid.
 
-Each question is noted with its answer. A statement over the system's relations alone, which any definition would make useless if it
-went by the catalog's version, holds as long as the same questions have the same answers (`answers_alike`): whatever tables are
-created meanwhile, what `pg_class` is and which OID a name stands for does not change. Rows are no answers: they are looked up anew.
+Each question is recorded with its answer. A statement over system relations alone, which every definition would
+invalidate if it depended on the catalog's version, is valid as long as the same questions have the same answers
+(`answers_alike`): creating tables does not change what `pg_class` is, nor which OID a name has. Rows are not answers:
+they are looked up anew.
 """
 
 from __future__ import annotations

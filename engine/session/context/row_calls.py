@@ -1,9 +1,10 @@
-"""Functions that do something, called for each row of a query: `select setval('s', max(id)) from t`.
+"""Functions with side effects that are called for each row of a query: `select setval('s', max(id)) from t`.
 
-No engine can run them (`engine.session.context.functions`). Where such a call is an item of the outermost select list, the
-query gives its arguments instead, as columns behind its own, and the call is made as the rows come to the initiator, in their
-order. So it is made for rows that are fetched, as by a portal in PostgreSQL, and for as many as come in their batch. A call that
-waits for other members is made so even for the one row of `select f()`: only here is there a thread that may wait.
+No engine can run them (`engine.session.context.functions`). If such a call is an item of the outermost select list, the
+query returns its arguments instead, as columns after its own, and the call is made when the rows arrive at the
+initiator, in their order. So it is made for the rows that are fetched, as by a portal in PostgreSQL, and for the other
+rows of their batch. A call that waits for other members is made this way even for the one row of `select f()`, because
+only here may a thread wait.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Facts that a session's statements ask for again and again, and that change only with a setting or with the catalog.
+"""Cached facts that a session's statements need again and again, and that change only with a setting or with the
+catalog.
 
-Roles, the search path and the terms of a query follow from the session's settings; whose rights count and which schemas may be used
-follow from the state of the catalog, too. Each object here is a function of what it was made from, and `engine.session.context.
-session_context` makes another one as soon as that has changed: the version of the settings, or the snapshot, which is a new object
-after each change. So nothing is to be told to forget anything.
+Roles, the search path and the terms of a query follow from the session's settings; the effective privileges and the
+usable schemas follow from the state of the catalog, too. Each object here is a function of its inputs, and
+`engine.session.context.session_context` makes another one as soon as they have changed: the version of the settings, or
+the snapshot, which is a new object after each change. So no explicit invalidation is needed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The state of a session that its functions use: settings, roles, sequences, locks, the catalog as the transaction sees it."""
+"""The state of a session that its functions use: settings, roles, sequences, locks, and the catalog as the transaction
+sees it.
+"""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""Bound and optimised queries, kept so that a repeated statement costs neither parse nor plan.
+"""Caches bound and optimised queries, so that a repeated statement is neither parsed nor planned again.
 
-The key is everything binding looked at: the text, the parameter types and digits, the catalog's version, the search path,
-and the settings by which literals are read. What a plan read of the file system is checked on each use instead: a table
-whose files changed makes the entry stale. A query over the system's relations alone has no version in its key: what it asked of
-the catalog is asked again.
+The key is everything that binding depends on: the text, the parameter types and digits, the catalog's version, the
+search path, and the settings by which literals are read. What a plan read of the file system is checked on each use
+instead: a table whose files have changed makes the entry stale. A query over system relations alone has no version in
+its key: the questions that it asked of the catalog are asked again.
 
-Each commit to the catalog makes the other entries useless, and they stay until others take their room. So the room is bounded in
-bytes too. What an entry takes goes with the nodes of its plan and the length of the text; the factors are measured
-(`sys.getsizeof` of all that an entry reaches: 207 to 229 bytes a node of a plan, 1,100 to 1,300 more for each time that it is
-compiled).
+Each commit to the catalog invalidates the other entries, and they stay until others take their room. So the cache is
+bounded in bytes too. The size of an entry is estimated from the nodes of its plan and the length of the text; the
+factors are measured (`sys.getsizeof` of all that an entry reaches: 207 to 229 bytes a node of a plan, 1,100 to 1,300
+more for each time that it is compiled).
 """
 
 from __future__ import annotations

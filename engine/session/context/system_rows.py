@@ -1,8 +1,8 @@
-"""A kept plan over system relations, with the rows of now.
+"""Replaces the rows of the system relations in a kept plan by the current ones.
 
-The rows stand in the plan, in its readers, and nothing else in it goes by them: whatever is created or changed, it need not be
-bound anew, which takes long for a view of information_schema. An engine has them by the relation's OID, so that what the plan was
-compiled to holds too.
+The rows are in the plan, in its readers, and nothing else in the plan depends on them. So the plan need not be bound
+again whatever is created or changed; binding takes long for a view of information_schema. An engine knows the rows by
+the relation's OID, so the compiled form of the plan stays valid too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A session's transaction as handlers of statements see it. `engine.session.transaction.SessionTransaction` provides it."""
+"""The interface of a session's transaction for the handlers of statements.
+`engine.session.transaction.SessionTransaction`
+provides it.
+"""
 
 from __future__ import annotations
 
