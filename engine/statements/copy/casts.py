@@ -38,7 +38,9 @@ _TRUTHS: Final = pa.array(["t", "true", "1", "f", "false", "0"])
 
 
 def plain(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
-    """The values, in the type's carrier; None where some text may be one that PostgreSQL reads otherwise, or refuses."""
+    """Cast texts with Arrow's kernels. Returns values in the type's carrier, or None if PostgreSQL might read a text
+    differently, or refuse it.
+    """
     cast = _CASTS.get(typ.pg)
     if cast is None:
         return None
@@ -49,7 +51,9 @@ def plain(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
 
 
 def exact(texts: pa.StringArray, typ: SqlType, settings: InputSettings) -> tuple[pa.Array, SqlError | None]:
-    """The values up to the first that is wrong, and what is wrong with that."""
+    """Cast texts one at a time, as PostgreSQL does. Returns the values before the first invalid text, and that text's
+    error.
+    """
     read = functools.partial(parse_text, typ.pg, typmod=typ.typmod, settings=settings)
     return read_values(texts, read, carrier_of(typ))
 
@@ -58,7 +62,7 @@ def exact(texts: pa.StringArray, typ: SqlType, settings: InputSettings) -> tuple
 
 
 def _of_bytes(texts: pa.StringArray, allowed: bytes) -> bool:
-    """Whether the texts have no other bytes."""
+    """Return whether the texts consist of the allowed bytes only."""
     table = np.zeros(256, np.bool_)
     table[list(allowed)] = True
     offsets = offsets_of(texts)
@@ -122,7 +126,7 @@ def _texts(texts: pa.StringArray, _typ: SqlType) -> pa.Array | None:
 
 
 def _within_length(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
-    """character varying(n): what is not too long."""
+    """Return the texts of a character varying(n), or None if one is too long."""
     if typ.typmod < 0:
         return texts
     longest = pc.max(pc.utf8_length(texts)).as_py()

@@ -44,9 +44,11 @@ if TYPE_CHECKING:
 
 
 class CopiedFolder:
-    """An `engine.contracts.sessions.Execution` that has rows written into a folder. None come. shown: the path as it was written.
+    """An `engine.contracts.sessions.Execution` that writes rows into a folder. It returns no rows. shown: the path as
+    the
+    statement gives it.
 
-    Raises FeatureNotSupported for a form that is not written like this.
+    Raises FeatureNotSupported for a format that cannot be written into a folder.
     """
 
     query: QueryId | None = None
@@ -74,7 +76,7 @@ class CopiedFolder:
         self._progress = engine.copies.begin(progress)
 
     async def write(self) -> int:
-        """Write all rows. Returns how many. Raises SqlError with no file left; so does a cancel."""
+        """Write all rows. Returns their number. On SqlError and on a cancel no file is left."""
         in_pool, folder = self._engine.in_writer_pool, Path(self._plan.table.path)
         try:
             await shielded(in_pool(lambda: folder.mkdir(parents=True)))
@@ -88,7 +90,7 @@ class CopiedFolder:
         return written.rows
 
     def _publish(self, folder: Path, written: Written) -> None:
-        """The parts under the target's name. Raises OSError, with nothing there."""
+        """Move the parts into a folder with the target's name. Raises OSError with nothing there."""
         partial = self._target.with_name(f".{self._target.name[:200]}-{uuid4().hex}")
         partial.mkdir()
         try:
@@ -105,7 +107,7 @@ class CopiedFolder:
             raise
 
     def _write_empty(self, partial: Path) -> None:
-        """A part without rows, which says what the columns are as far as its form does."""
+        """Write a part without rows, which declares the columns as far as its format can."""
         if self._plan.parts is None:
             schema = file_schema(self._plan.table.columns)
             pq.write_table(schema.empty_table(), partial / self._name(0))
@@ -127,7 +129,7 @@ class CopiedFolder:
 
 
 def _move(folder: Path, file: DataFile, named: Path) -> None:
-    """Also to another file system, where bytes are copied."""
+    """Move a file, also to another file system, to which its bytes are copied."""
     shutil.move(folder / file.path, named)
     sync(named)
 
@@ -146,7 +148,7 @@ def require_folder_form(form: str, columns: tuple[ResultColumn, ...]) -> None:
 
 
 def _part_form(form: CopyFormat, columns: tuple[ResultColumn, ...]) -> PartForm | None:
-    """None: files as tables have them."""
+    """Return the format of the parts; None for files like those of stored tables."""
     if form.form == "parquet":
         return None
     assert form.form != "binary", "refused"
@@ -155,7 +157,7 @@ def _part_form(form: CopyFormat, columns: tuple[ResultColumn, ...]) -> PartForm 
 
 
 def _insert(plan: Root, columns: tuple[ResultColumn, ...], folder: Path, parts: PartForm | None) -> Mutate:
-    """The INSERT into a table of these columns."""
+    """Return the INSERT into a table of these columns."""
     named = tuple(TableColumn(column.name, column.type, number) for number, column in enumerate(columns, 1))
     table = Table(0, "", folder.name, named, "parquet", str(folder), (), storage=Storage(folder.name, 0))
     return Mutate((), "insert", table, plan.input, plan.columns, requirement=plan.requirement, parts=parts)

@@ -25,7 +25,7 @@ def plan(
     path: Path, shown: str, file_format: FileFormat, target: exp.Table, names: Sequence[exp.Identifier] | None,
     where: exp.Expression | None, context: BindContext,
 ) -> Mutate:  # fmt: skip
-    """The INSERT. Blocks on the file system; raises SqlError."""
+    """Plan the INSERT. Blocks on the file system. Raises SqlError."""
     try:
         files, version = list_files(str(path), file_format)
     except (UndefinedFile, WrongObjectType) as error:

@@ -22,7 +22,9 @@ _PARTITIONS_MAX: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class CopyPartition:
-    """number: from 1 to `count`. query: the id of the cursor's query. statement: the digest of the text that it must have."""
+    """A partition of a cursor's rows. number: from 1 to `count`. query: the id of the cursor's query. statement: the
+    digest of the text that this query must have.
+    """
 
     number: int
     count: int
@@ -31,7 +33,7 @@ class CopyPartition:
 
 
 def copy_partition(statement: CopyTo) -> CopyPartition | None:
-    """The partition that a COPY is of; None where it is of no partition. Raises SqlError."""
+    """Read the partition that a COPY asks for; None if it asks for none. Raises SqlError."""
     options = read_options(statement)
     partition, query = (options.get(name) for name in PARTITIONING)
     if partition is None and query is None:
@@ -70,5 +72,5 @@ def _numbers(option: CopyOption) -> tuple[int, int]:
 
 
 def statement_digest(query: Query) -> str:
-    """A digest of a query's text, by which two members compare them."""
+    """Return a digest of a query's text, by which two members compare their texts."""
     return hashlib.sha256(query.text.strip().encode()).hexdigest()

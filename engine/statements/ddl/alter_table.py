@@ -79,8 +79,10 @@ _NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """All rows of `before`, written by `statement` into the table's new folder, bare of constraints; `finish` gives it its
-    definition."""
+    """A rewrite of a table: `statement` writes all rows of `before` into the table's new folder, without constraints,
+    and
+    `finish` then gives the table its definition.
+    """
 
     before: Table
     statement: s.Insert
@@ -101,7 +103,10 @@ class TableChange:
 
 
 def alter_table(statement: s.AlterTable, definer: Definer) -> TableChange:
-    """Change definitions. Raises what PostgreSQL does; FeatureNotSupported for what stored tables cannot be."""
+    """Change a definition. Raises the errors that PostgreSQL raises, and FeatureNotSupported for what stored tables
+    cannot
+    do.
+    """
     relation = definer.resolve(statement.name)
     if relation is None and (index := definer.index(statement.name)) is not None:
         _alter_index(statement, *index, definer)
@@ -130,7 +135,7 @@ def alter_table(statement: s.AlterTable, definer: Definer) -> TableChange:
 
 
 def _alter_index(statement: s.AlterTable, table: Table, index: Constraint, definer: Definer) -> None:
-    """ALTER INDEX, or ALTER TABLE of what is an index."""
+    """Apply ALTER INDEX, or an ALTER TABLE that names an index."""
     if statement.kind not in ("table", "index"):
         raise WrongObjectType(f'"{index.name}" is not a {statement.kind}')
     definer.authority.require_owner(replace(table, name=index.name), "index")
@@ -142,7 +147,7 @@ def _alter_index(statement: s.AlterTable, table: Table, index: Constraint, defin
 
 
 def _check_kind(statement: s.AlterTable, relation: StoredRelation) -> None:
-    """ALTER TABLE may be said of anything, the others of their own kind only."""
+    """Check the relation's kind. ALTER TABLE accepts any kind, the other statements only their own."""
     kind = kind_of(relation)
     if statement.kind not in ("table", kind):
         article = "an" if statement.kind == "index" else "a"
@@ -163,7 +168,7 @@ def _rename(action: s.TableAction, relation: StoredRelation, definer: Definer) -
 
 @dataclass(slots=True)
 class _Alteration:
-    """One ALTER TABLE under way. table: its definition so far."""
+    """The state of one ALTER TABLE while its actions are applied. table: its definition so far."""
 
     table: Table
     definer: Definer
@@ -475,7 +480,7 @@ class _Alteration:
 
 
 def _is_other_column(found: Thing, named: Thing) -> bool:
-    """Whether it is a column that is generated of the one that is dropped."""
+    """Return whether an object is a column that is generated from the one that is dropped."""
     return found.kind == "column" and found.oid == named.oid and found != named
 
 

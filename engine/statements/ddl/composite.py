@@ -116,7 +116,7 @@ def _with_attribute(typ: CompositeType, written: AttributeDefinition, definer: D
 
 
 def _within(typ: CompositeType, snapshot: Snapshot) -> set[int]:
-    """The OIDs of a type, of arrays of it, and of all types that have them."""
+    """Return the OIDs of a type, of arrays of it, and of all types that contain one of them."""
     found = {typ.oid, typ.array}
     while True:
         more = {
@@ -157,7 +157,7 @@ def _retype_attribute(typ: CompositeType, written: AttributeDefinition, definer:
 
 
 def columns_of(typ: UserType, snapshot: Snapshot) -> Iterator[tuple[Table, TableColumn]]:
-    """The columns of tables whose values have values of the type inside."""
+    """Yield the columns of tables whose values contain values of the type."""
     of = type_of(snapshot.types)
     for table in snapshot.tables():
         for column in table.columns:
@@ -174,8 +174,10 @@ def _inside(typ: t.PgType) -> Iterator[int]:
 
 
 def _require_unsaid(typ: CompositeType, definer: Definer, *, with_views: bool = True) -> None:
-    """Stored texts say attributes by name, or how many there are. with_views: also where no text names the type, but a view
-    reads or has a column of it."""
+    """Refuse a change if a stored definition uses the type, because stored texts contain the names of attributes, or
+    depend on their number. with_views: also refuse it if no text names the type, but a view reads a column of it, or
+    has one.
+    """
 
     for relation in definer.snapshot.relations.values():
         said = any(names_type(text, typ.name) for text in definer.texts_of(relation))

@@ -35,7 +35,7 @@ _THERE: Final = frozenset(("pg_stat_statements",))
 
 
 def create_extension(statement: CreateExtension, definer: Definer) -> None:
-    """Raises DuplicateObject, and FeatureNotSupported for one that is none of PostgreSQL's."""
+    """Raises DuplicateObject, and FeatureNotSupported for an extension that is not PostgreSQL's."""
     if statement.name == SLUICE and not statement.if_not_exists:
         raise DuplicateObject(f'extension "{SLUICE}" already exists')
     if statement.name == SLUICE:

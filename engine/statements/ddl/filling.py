@@ -25,7 +25,7 @@ def insert_statement(table: Table, rows: exp.Expression, columns: Sequence[str] 
 
 
 def reading_before(values: Sequence[exp.Expression]) -> exp.Select:
-    """SELECT values FROM the table as it was."""
+    """SELECT values FROM the table's former state."""
     return exp.Select(expressions=list(values), from_=exp.From(expressions=[table_reference(BEFORE)]))
 
 

@@ -38,7 +38,7 @@ _FAMILIES: Final = (
 
 
 def with_foreign_key(table: Table, written: ConstraintDefinition, definer: Definer, names: Names) -> Table:
-    """The table with one more. Raises as PostgreSQL does."""
+    """Return the table with one more foreign key. Raises as PostgreSQL does."""
     assert written.references is not None
     said = written.references
     there = _find_referenced(table, said, definer)
@@ -73,7 +73,7 @@ def with_foreign_key(table: Table, written: ConstraintDefinition, definer: Defin
 
 
 def _find_referenced(table: Table, said: ReferencedKey, definer: Definer) -> Table:
-    """The table that is named; it may be the one that is being made."""
+    """Find the referenced table, which may be the one that is being created."""
     if said.table.name == table.name and said.table.schema in (None, table.schema):
         return table
     found = definer.resolve(said.table)
@@ -97,7 +97,7 @@ def _column(table: Table, name: str) -> TableColumn:
 
 
 def _set_column(table: Table, name: str, own: Sequence[TableColumn]) -> int:
-    """The number of a column that ON DELETE SET ... names (validateFkOnDeleteSetColumns)."""
+    """Return the number of a column that ON DELETE SET ... names (validateFkOnDeleteSetColumns)."""
     column = _column(table, name)
     if column not in own:
         raise InvalidColumnReference(f'column "{name}" referenced in ON DELETE SET action must be part of foreign key')
@@ -139,7 +139,10 @@ def _check_generated(own: Sequence[TableColumn], said: ReferencedKey) -> None:
 
 
 def _check_types(name: str, own: Sequence[TableColumn], key: Sequence[TableColumn]) -> None:
-    """A key's index compares its type with others of its operator family, and what casts to it (ATAddForeignKeyConstraint)."""
+    """Check that the types can be compared: a key's index compares its type with the other types of its operator
+    family,
+    and with types that can be cast to it (ATAddForeignKeyConstraint).
+    """
     for mine, theirs in zip(own, key, strict=True):
         a, b = mine.type.pg, theirs.type.pg
         if a is not b and not can_coerce(a, b, "implicit") and not any(a in f and b in f for f in _FAMILIES):

@@ -43,7 +43,9 @@ _NO_TABLE: Final = (
 
 
 def check(statement: ImportForeignSchema, definer: Definer) -> None:
-    """Before anything is asked. Raises UndefinedObject, InvalidForeignTableOption, InvalidSchemaName."""
+    """Check the statement before any catalog or folder is read. Raises UndefinedObject, InvalidForeignTableOption,
+    InvalidSchemaName.
+    """
     if statement.server not in _SERVERS:
         raise UndefinedObject(
             f'server "{statement.server}" does not exist', hint=f"The servers are {' and '.join(_SERVERS)}."
@@ -59,7 +61,7 @@ def check(statement: ImportForeignSchema, definer: Definer) -> None:
 
 
 def import_tables(statement: ImportForeignSchema, found: Sequence[SparkTable], definer: Definer) -> None:
-    """Define a foreign table for each that is wanted. Raises DuplicateTable."""
+    """Define a foreign table for each requested table. Raises DuplicateTable."""
     for remote in found:
         if statement.wants(remote.name):
             for column, typ in remote.left_out:
@@ -73,10 +75,12 @@ def import_tables(statement: ImportForeignSchema, found: Sequence[SparkTable], d
 
 
 def import_folder(statement: ImportForeignSchema, definer: Definer, roots: DataRoots) -> None:
-    """Define a foreign table for each file and folder that is wanted. What is no table is left out with a notice, unless it was
-    asked for by name. May block.
+    """Define a foreign table for each requested file and folder. One that is no table is skipped with a notice, unless
+    the
+    statement names it. May block.
 
-    Raises DuplicateTable, UndefinedFile, InsufficientPrivilege, WrongObjectType for a folder that is a table."""
+    Raises DuplicateTable, UndefinedFile, InsufficientPrivilege, WrongObjectType for a folder that is a table.
+    """
     above = dict(statement.options).get(_PATH)
     path = roots.absolute(statement.remote if above is None else f"{above.rstrip('/')}/{statement.remote}")
     found = children(path)

@@ -19,7 +19,9 @@ from wire.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, SqlSy
 
 
 def create(statement: CreateMaterializedView, planned: PlannedQuery, definer: Definer) -> Table | None:
-    """Define it; its rows are to be written. None: it is there, and IF NOT EXISTS was said. Raises as CREATE TABLE AS."""
+    """Define a materialized view, whose rows the caller writes. Returns None if it exists and IF NOT EXISTS is given.
+    Raises as CREATE TABLE AS.
+    """
     if any(relation.schema == TEMPORARY for relation in planned.reads):
         raise FeatureNotSupported("materialized views must not use temporary tables or views")
     like = CreateTableAs(
@@ -48,7 +50,9 @@ def create(statement: CreateMaterializedView, planned: PlannedQuery, definer: De
 
 
 def renew(statement: RefreshMaterializedView, definer: Definer) -> tuple[Table, View]:
-    """An empty folder for its rows, and the query that gives them. Raises UndefinedTable, FeatureNotSupported."""
+    """Give a materialized view an empty folder, and return the view with the query for its rows. Raises UndefinedTable,
+    FeatureNotSupported.
+    """
     table = definer.resolve(statement.name)
     if table is None:
         raise UndefinedTable(f'relation "{statement.name}" does not exist')

@@ -47,7 +47,10 @@ _PART_OF: Final = {"trigger": "table", "rule": "relation", "policy": "table"}
 
 
 def _skip_missing(definer: Definer, if_exists: bool, find: Callable[[], str]) -> None:
-    """find: says in a notice's words what is missing, having raised why for whoever did not say IF EXISTS."""
+    """Give notice of a missing object with IF EXISTS, or raise its error. find: raises the error, or returns the
+    message
+    of a notice.
+    """
     try:
         missing = find()
     except (InvalidSchemaName, UndefinedTable, UndefinedObject) as error:
@@ -132,7 +135,7 @@ def _find_function(statement: DropFunctions, function: NamedFunction, definer: D
 
 
 def _system_object_error(kind: str, row: dict[str, Any], name: QualifiedName) -> SqlError:
-    """Why one of PostgreSQL's own stays."""
+    """Return the error for dropping one of PostgreSQL's own objects."""
     signature = f"{quote_ident(row['proname'])}({','.join(_type_name(oid) for oid in row['proargtypes'])})"
     if kind == "aggregate" and row["prokind"] != "a":
         return WrongObjectType(f"function {signature} is not an aggregate")
@@ -150,7 +153,7 @@ def _type_name(oid: int) -> str:
 
 
 def _type(node: exp.DataType, definer: Definer) -> t.PgType:
-    """The type of an argument, which may be one that no column has."""
+    """Return the type of an argument, which may be a pseudo-type."""
     name = node.args["kind"].name
     pseudo = t.BY_NAME.get(name) if node.args.get("schema") in (None, PG_CATALOG) else None
     if pseudo is not None and pseudo.category == "P" and not node.args.get("array"):

@@ -11,7 +11,7 @@ from engine.statements.shared.dependencies import Thing, remove
 
 
 def act(catalog: SessionCatalog) -> None:
-    """Blocks on the disk."""
+    """Drop or empty the temporary tables whose ON COMMIT action is due. Blocks on the disk."""
     due = catalog.temporary.due_at_commit()
     dropped = [Thing(table.oid) for table, action in due if action == "drop"]
     if dropped:

@@ -27,7 +27,7 @@ _KINDS = {"r": "relations", "s": "sequences", "f": "functions", "T": "types", "n
 
 
 def owned_objects(role: int, snapshot: Snapshot) -> list[int]:
-    """The OIDs of what a role that is not the first owns."""
+    """Return the OIDs of the objects that a role owns; the role must not be the first one."""
     return sorted(oid for oid in snapshot.oids() if snapshot.rights.of(oid).owner == role)
 
 

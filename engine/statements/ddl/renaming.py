@@ -39,7 +39,9 @@ def rename(relation: StoredRelation, to: str, definer: Definer) -> None:
 
 
 def move(relation: StoredRelation, schema: str, definer: Definer) -> None:
-    """To another schema, with the sequences that go with it. Raises InvalidSchemaName, DuplicateTable."""
+    """Move a relation to another schema, with the sequences that belong to it. Raises InvalidSchemaName,
+    DuplicateTable.
+    """
     _check_target(schema, definer)
     if schema == relation.schema:
         return
@@ -72,7 +74,7 @@ def _owned_sequences(relation: StoredRelation, definer: Definer) -> list[Sequenc
 
 
 def with_name(relation: StoredRelation, schema: str, name: str) -> StoredRelation:
-    """The relation under another name."""
+    """Return the relation under another name."""
     if not isinstance(relation, Table):
         return replace(relation, schema=schema, name=name)
     constraints = tuple(_of_table(c, relation.name, name) for c in relation.constraints)
@@ -88,7 +90,7 @@ def _of_table(constraint: Constraint, name: str, to: str) -> Constraint:
 
 
 def _with_generated(table: Table, change: Callable[[str], str]) -> tuple[TableColumn, ...]:
-    """The columns, what generates them told otherwise."""
+    """Return the table's columns with their generation expressions changed."""
     return tuple(
         replace(c, default=change(c.default)) if c.generated and c.default is not None else c for c in table.columns
     )
@@ -116,7 +118,7 @@ def rename_column(relation: StoredRelation, name: str, to: str, definer: Definer
 
 
 def _with_printed_text(constraint: Constraint, table: Table, definer: Definer) -> Constraint:
-    """With its expressions as they are printed now."""
+    """Return the constraint with the current printed text of its expressions."""
     return made_again(constraint, table, definer.context()) if constraint.parts else constraint
 
 
@@ -152,7 +154,7 @@ def rename_constraint(relation: StoredRelation, name: str, to: str, definer: Def
 
 
 def rename_found(relation: Table, found: Constraint, to: str, definer: Definer) -> None:
-    """A table's constraint, or its index: a key and its index have one name. Raises DuplicateObject, DuplicateTable."""
+    """Rename a table's constraint or index; a key and its index share one name. Raises DuplicateObject, DuplicateTable."""
     if not found.is_index and any(c.name == to for c in relation.constraints if not c.is_index):
         raise DuplicateObject(f'constraint "{to}" for relation "{relation.name}" already exists')
     if (found.is_key or found.is_index) and Names(definer.snapshot, relation.schema).has_relation(to):

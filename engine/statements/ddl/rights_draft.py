@@ -13,7 +13,7 @@ from engine.catalog.store.transaction import SessionCatalog
 
 
 class RightsDraft:
-    """judge: of the state with the changes."""
+    """See the module's docstring. judge: judges by the state that includes the changes."""
 
     def __init__(self, catalog: SessionCatalog) -> None:
         snapshot = catalog.current()

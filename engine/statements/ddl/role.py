@@ -55,7 +55,7 @@ def create_role(statement: CreateRole, ground: RoleGround) -> None:
 
 
 def _create_first(statement: CreateRole, ground: RoleGround) -> None:
-    """The role of who is there: a superuser, whatever the statement says of it."""
+    """Create the role of the current user as a superuser, whatever the statement says of it."""
     name = ground.session.name
     role = Role(FIRST_ROLE, name, secret=secrets.token_hex(_SECRET_BYTES))
     if statement.name == name:
@@ -113,7 +113,7 @@ def _make_verifier(password: str | None, name: str, ground: RoleGround) -> str |
 
 
 def _join(oid: int, options: RoleOptions, ground: RoleGround) -> None:
-    """IN ROLE, ROLE and ADMIN of a role that is new."""
+    """Apply IN ROLE, ROLE and ADMIN to a new role."""
     role = ground.roles.with_oid(oid)
     assert role is not None
     itself = RoleName(name=role.name)

@@ -29,7 +29,7 @@ def grant_roles(statement: GrantRole, ground: RoleGround) -> None:
 
 
 def add_members(role: Role, members: Sequence[RoleName], grantor: Role, ground: RoleGround, *, admin: bool) -> None:
-    """Let these into a role. Raises InsufficientPrivilege, UndefinedObject, InvalidGrantOperation."""
+    """Make roles members of a role. Raises InsufficientPrivilege, UndefinedObject, InvalidGrantOperation."""
     if not members:
         return
     _check(role, grantor, ground)
@@ -51,7 +51,7 @@ def _check(role: Role, grantor: Role, ground: RoleGround) -> None:
 
 
 def _is_admin(role: Role, ground: RoleGround) -> bool:
-    """Whether the current role may let others into `role` (acl.c, is_admin_of_role)."""
+    """Return whether the current role may add members to `role` (acl.c, is_admin_of_role)."""
     mine = ground.roles.all_of(ground.current)
     owners = (other for other in ground.roles if other.oid in mine)
     return any((m := other.membership(role.oid)) is not None and m.admin for other in owners)
@@ -71,7 +71,7 @@ def _enter(member: Role, joined: Membership, role: Role, ground: RoleGround) -> 
 
 
 def _leave(member: Role, role: Role, admin_only: bool, ground: RoleGround) -> None:
-    """admin_only: it stays a member, but lets nobody in any more."""
+    """End a membership. admin_only: the role stays a member, and only loses the admin option."""
     there = member.membership(role.oid)
     if there is None:
         ground.notify(

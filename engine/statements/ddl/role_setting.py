@@ -39,7 +39,7 @@ def alter_setting(statement: AlterRoleSetting, ground: RoleGround) -> None:
 
 
 def _find_altered_role(statement: AlterRoleSetting, ground: RoleGround) -> Role:
-    """The role; for ALL the first one, which keeps what is everybody's."""
+    """Find the role; for ALL it is the first role, which keeps the settings of all roles."""
     if statement.role is None:
         if not ground.current.superuser:
             raise InsufficientPrivilege("must be superuser to alter settings globally")

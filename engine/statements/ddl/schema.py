@@ -57,7 +57,7 @@ def _owner(statement: CreateSchema, definer: Definer) -> Role:
 
 
 def alter_schema(statement: AlterSchema, definer: Definer) -> None:
-    """RENAME, with all that is in it. Raises InvalidSchemaName, DuplicateSchema, ReservedName."""
+    """Rename a schema with all that is in it. Raises InvalidSchemaName, DuplicateSchema, ReservedName."""
     snapshot, catalog = definer.snapshot, definer.catalog
     schema = snapshot.schemas.get(statement.name)
     if schema is None:

@@ -53,7 +53,8 @@ _HEAP_PREFIXES: Final = ("autovacuum_", "toast.")
 def create_table(statement: CreateTable, definer: Definer) -> None:
     """Define a stored table. Blocks on the disk.
 
-    Raises DuplicateTable, DuplicateColumn, InvalidTableDefinition, UndefinedColumn, DatatypeMismatch and more, as PostgreSQL.
+    Raises DuplicateTable, DuplicateColumn, InvalidTableDefinition, UndefinedColumn, DatatypeMismatch and more, as
+    PostgreSQL does.
     """
     try:
         schema = definer.schema_of_new(statement.name, statement.temporary)
@@ -119,8 +120,9 @@ def _constraints(statement: CreateTable, definer: Definer) -> Iterator[Constrain
 
 
 def create_table_as(statement: CreateTableAs, columns: Sequence[ResultColumn], definer: Definer) -> Table | None:
-    """Define the table of a query that gives `columns`; its rows are to be written. None: it is there, and IF NOT EXISTS
-    was said. Raises as `create_table`."""
+    """Define the table for a query that returns `columns`; the caller writes its rows. Returns None if it exists and IF
+    NOT EXISTS is given. Raises as `create_table`.
+    """
     schema = definer.schema_of_new(statement.name, statement.temporary)
     names = Names(definer.snapshot, schema)
     if _is_there(statement.name, names, statement.if_not_exists, definer):

@@ -102,7 +102,7 @@ def _place(typ: EnumType, name: str) -> int:
 
 
 def _number_at(typ: EnumType, at: int) -> int:
-    """A number between those of two neighbours. Raises ProgramLimitExceeded where there is none left."""
+    """Return a number between those of two neighbouring labels. Raises ProgramLimitExceeded if there is none left."""
     if not typ.labels:
         return STEP
     if at == len(typ.labels):
