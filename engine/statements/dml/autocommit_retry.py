@@ -26,23 +26,24 @@ from engine.session.context.transaction_context import ChangeOutcome
 
 
 def needs_turn(plan: Mutate) -> bool:
-    """Whether another commit to the table can be in its way."""
+    """Return whether another commit to the table can conflict with the statement's."""
     return bool(plan.keys or plan.targets or plan.whole)
 
 
 class Lone(Protocol):
-    """A statement that has run, and is all of its transaction. definition: it changes no rows, or only of what it defines."""
+    """An autocommit statement that has run. definition: it changes no rows, or only rows of what it defines."""
 
     definition: bool
 
     async def repeats(self) -> bool:
-        """Run it once more, in a transaction that has begun; whether it comes to what its client may have been told.
-        Raises SqlError."""
+        """Run it again, in a transaction that has begun. Returns whether the result is the one that its client may have
+        received. Raises SqlError.
+        """
         ...
 
 
 class LoneDefinition:
-    """run: carries it out, and gives its tag. tag: what it was."""
+    """An autocommit definition. run: runs it, and returns its command tag. tag: the command tag of the first run."""
 
     definition = True
 
@@ -55,7 +56,10 @@ class LoneDefinition:
 
 
 class LoneStatement:
-    """One that changes rows. again: runs it once more. told: what it came to, as its client may know."""
+    """An autocommit statement that changes rows. again: runs it again. told: the result of the first run, which its
+    client
+    may have received.
+    """
 
     definition = False
 

@@ -42,7 +42,10 @@ Pairs = Sequence[tuple[str, str]]
 
 
 def is_told(plan: Mutate, constraint: Constraint) -> bool:
-    """Whether what the foreign key says ON UPDATE is about rows one by one, and the statement tells of them."""
+    """Return whether the foreign key's ON UPDATE action depends on the old and the new key of each row, and the
+    statement
+    keeps both.
+    """
     assert constraint.references is not None
     numbers = {column.number for column in plan.table.columns if column.name in {name for name, _ in plan.before}}
     told = plan.kind == "update" and constraint.references.on_update != "no action"
@@ -50,13 +53,13 @@ def is_told(plan: Mutate, constraint: Constraint) -> bool:
 
 
 async def follow(plan: Mutate, child: Table, pairs: Pairs, moved: Sequence[pa.RecordBatch], ground: KeyContext) -> None:
-    """CASCADE. moved: of rows that changed the values of `plan.before`, and those after."""
+    """Apply ON UPDATE CASCADE. moved: the rows whose `plan.before` changed, with the values before and after."""
     async with as_table(plan, moved, ground) as table:
         await ground.carry_out(_statement(child, pairs), {MOVED: table})
 
 
 def left(pairs: Pairs) -> exp.Select:
-    """SELECT "old k" AS k FROM moved WHERE "new k" IS DISTINCT FROM "old k": the keys that rows have no more."""
+    """SELECT "old k" AS k FROM moved WHERE "new k" IS DISTINCT FROM "old k": the keys that rows no longer have."""
     keys = [exp.Alias(this=_column(_OLD + k, MOVED), alias=exp.Identifier(this=k, quoted=True)) for _, k in pairs]
     from_ = exp.From(expressions=[table_reference(MOVED, MOVED)])
     return exp.Select(expressions=keys, from_=from_, where=exp.Where(this=_any_changed(pairs)))
@@ -89,7 +92,7 @@ def _column(name: str, table: str) -> exp.Column:
 
 @asynccontextmanager
 async def as_table(plan: Mutate, moved: Sequence[pa.RecordBatch], ground: KeyContext) -> AsyncIterator[Table]:
-    """The batches in a file beside the table's, as long as they are wanted."""
+    """Provide the batches as a table: they are in a file beside the table's own until the context ends."""
     area = StagingArea(Path(plan.table.path), new_name())
     await ground.in_writer_pool(area.make)
     try:

@@ -32,9 +32,11 @@ InPool = Callable[[Callable[[], Any]], Awaitable[Any]]
 async def collect_files(
     table: Table, name: str, in_pool: InPool, write: Callable[[Path], Awaitable[Written]]
 ) -> Written:
-    """Have a statement's rows written below a folder of its own, and make the files the table's. name: of the area.
+    """Let `write` write a statement's rows below a folder of its own, and move the files into the table. name: that of
+    the
+    staging area.
 
-    Raises SqlError, with no file left; so does a cancel.
+    On SqlError and on a cancel no file is left.
     """
     area = StagingArea(Path(table.path), name)
     IN_FLIGHT_FILES.watch(area)
@@ -58,7 +60,7 @@ def keep(area: StagingArea, table: Table, files: Sequence[DataFile]) -> None:
 
 
 async def told_by_all(stream: BatchStream) -> Written:
-    """The intents that arrive at the root of a query whose participants write."""
+    """Read the intents that arrive at the root of a query whose participants write."""
     intents = []
     try:
         while (batch := await stream.next_batch()) is not None:

@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 
 
 def named_constraints(statement: SetConstraints, tables: Sequence[Table], path: Sequence[str]) -> list[Constraint]:
-    """The constraints that SET CONSTRAINTS means: of a name all that are in the first schema that has one.
+    """Return the constraints that SET CONSTRAINTS names: for each name, all in the first schema that has one.
 
-    Raises UndefinedObject, and WrongObjectType where one that cannot be deferred is to be."""
+    Raises UndefinedObject, and WrongObjectType for a constraint that cannot be deferred.
+    """
     found: list[Constraint] = []
     for name in statement.names:
         schemas = (TEMPORARY, *path) if name.schema is None else (name.schema,)
@@ -55,8 +56,9 @@ def _in_schema(name: QualifiedName, schema: str, tables: Sequence[Table]) -> lis
 
 
 async def judge(ground: SessionMutationContext, *, everything: bool) -> None:
-    """Work events off: those of constraints that are not deferred any more, or everything. Raises UniqueViolation and
-    ForeignKeyViolation."""
+    """Process the events of constraints that are no longer deferred, or all events. Raises UniqueViolation and
+    ForeignKeyViolation.
+    """
     deferral = ground.deferral
     for event in deferral.events:
         found = _constraint(ground.tables(), event.constraint)
@@ -68,7 +70,7 @@ async def judge(ground: SessionMutationContext, *, everything: bool) -> None:
 
 
 async def judge_events(events: Sequence[Event], ground: SessionMutationContext) -> None:
-    """Judge these. Raises UniqueViolation and ForeignKeyViolation."""
+    """Check the constraints of these events. Raises UniqueViolation and ForeignKeyViolation."""
     for event in dict.fromkeys(events):
         found = _constraint(ground.tables(), event.constraint)
         if found is not None:

@@ -45,8 +45,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """plan: with its inputs as they would run, the readers of what is written anew over the files that may be. candidates: how
-    many these are; None where none are written anew."""
+    """A plan to be explained. plan: with its inputs as they would run; the readers of files to be rewritten read those
+    that may be. candidates: the number of these files; None if none are rewritten.
+    """
 
     plan: Mutate
     input: Root
@@ -61,7 +62,7 @@ async def explain_change(
     arguments: Sequence[Any],
     actual: Mapping[str, float | int | str],
 ) -> list[str]:
-    """The lines of the answer (JSON: one). actual: what is told beside the plan. Raises SqlError."""
+    """Return the lines of the answer (one for JSON). actual: figures that are shown beside the plan. Raises SqlError."""
     parameters = dict(enumerate(arguments, 1))
     # Footers are read, for pruning and for the estimates.
     mesh = MembersNow.of(engine.mesh)
@@ -102,7 +103,7 @@ def _lines(
 
 
 def _plan_mutation(plan: Mutate, session: SessionContext, parameters: Mapping[int, Any]) -> _Planned:
-    """May block on footers."""
+    """Plan the statement's input. May block on footers."""
 
     def ready(final: Root) -> Root:
         without_effects = functions.evaluate(optimise(final), session, parameters, effects=False)
@@ -123,7 +124,7 @@ def _plan_mutation(plan: Mutate, session: SessionContext, parameters: Mapping[in
 
 
 def _candidates(located: Node, table: Table) -> Sequence[str]:
-    """The files that the query for files would open."""
+    """Return the files that the query for files to be rewritten would open."""
     readers = (node for node in walk_all(located) if isinstance(node, TableReader) and FILE in node.names)
     found = (file for node in readers if isinstance(node.table, Table) for file in node.table.files)
     named = frozenset(found)
@@ -133,7 +134,7 @@ def _candidates(located: Node, table: Table) -> Sequence[str]:
 def _compile_mutation(
     planned: _Planned, session: SessionContext, engine: EngineServices, mesh: Members, parameters: Mapping[int, Any]
 ) -> CompiledQuery:
-    """Compile the plan that would make the rows, and write them."""
+    """Compile the plan that would make and write the rows."""
     values = {name: session.context_value(name) for name in functions.context_names(planned.input)}
     bindings = Bindings(dict(parameters), values, session.settings.get("TimeZone"))
     queries, plan, topology = (

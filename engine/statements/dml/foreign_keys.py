@@ -51,8 +51,9 @@ _COUNT = "\0count"
 
 
 async def judge(plan: Mutate, intents: Intents, moved: Sequence[pa.RecordBatch], ground: KeyContext) -> None:
-    """Check foreign keys after a statement whose changes are recorded. moved: the keys that changed, where rows follow them.
-    What CASCADE and SET NULL do is done. Raises ForeignKeyViolation."""
+    """Check foreign keys after a statement whose changes are recorded, and apply the actions CASCADE, SET NULL and SET
+    DEFAULT. moved: the changed keys, if an action depends on them. Raises ForeignKeyViolation.
+    """
     for constraint in plan.foreign_keys if intents.added else ():
         if ground.postpones(constraint, "new"):
             continue
@@ -66,7 +67,7 @@ async def judge(plan: Mutate, intents: Intents, moved: Sequence[pa.RecordBatch],
 
 
 def referencing_keys(tables: Sequence[Table], there: Table) -> Iterator[tuple[Table, Constraint]]:
-    """The foreign keys that name a key of a table."""
+    """Yield the foreign keys that reference a table."""
     for table in tables:
         for constraint in table.constraints:
             if constraint.references is not None and constraint.references.table == there.oid:
@@ -74,7 +75,7 @@ def referencing_keys(tables: Sequence[Table], there: Table) -> Iterator[tuple[Ta
 
 
 def pairs_of(constraint: Constraint, there: Table) -> Pairs:
-    """there: the table that it names."""
+    """Return a foreign key's columns, each with the column that it references. there: the referenced table."""
     assert constraint.references is not None
     called = {column.number: column.name for column in there.columns}
     return [(own, called[n]) for own, n in zip(constraint.columns, constraint.references.columns, strict=True)]
@@ -108,8 +109,10 @@ async def _judge_new(table: Table, constraint: Constraint, intents: Intents, gro
 
 
 async def judge_whole(table: Table, constraint: Constraint, ground: KeyContext, *, gone: bool) -> None:
-    """Whether all rows of a table name keys that are there. gone: it is asked because of keys that went. Raises
-    ForeignKeyViolation."""
+    """Check that all rows of a table reference keys that exist. gone: the reason for the check is that keys
+    disappeared.
+    Raises ForeignKeyViolation.
+    """
     assert constraint.references is not None
     if not constraint.valid:
         raise FeatureNotSupported(f'not supported: judging constraint "{constraint.name}" later, which is NOT VALID')
@@ -143,8 +146,11 @@ def half_null(own: exp.Table, constraint: Constraint) -> exp.Select:
 
 
 def _come(columns: Sequence[str]) -> exp.Subquery:
-    """(SELECT a FROM (SELECT a, 1 AS n FROM new UNION ALL SELECT a, -1 FROM old) GROUP BY a HAVING sum(n) > 0): what rows name now
-    that fewer named before. Of a constraint that is NOT VALID, files that are written anew hold rows that break it."""
+    """(SELECT a FROM (SELECT a, 1 AS n FROM new UNION ALL SELECT a, -1 FROM old) GROUP BY a HAVING sum(n) > 0): the
+    keys
+    that more rows reference than before. Used for a constraint that is NOT VALID, since rewritten files may hold older
+    rows that violate it.
+    """
     count, one = exp.Identifier(this=_COUNT, quoted=True), exp.Literal.number(1)
     parts = [
         exp.Select(
@@ -172,7 +178,7 @@ def select_unmatched(own: exp.Expression, there: exp.Table, pairs: Pairs) -> exp
 
 
 def _with_keys_of(table: Table, added: Sequence[str], there: Table, pairs: Pairs) -> Table:
-    """The table that is named, without the files whose statistics say that they have none of the new rows' keys."""
+    """Return the referenced table without the files that, by their statistics, hold none of the new rows' keys."""
     called = {column.name: column.file_column for column in there.columns}
     files: Sequence[str] = there.files
     for test in (overlap(table, own, added, called[key]) for own, key in pairs):
@@ -185,7 +191,9 @@ def _with_keys_of(table: Table, added: Sequence[str], there: Table, pairs: Pairs
 
 
 def _may_lose(plan: Mutate, constraint: Constraint) -> bool:
-    """Whether a statement can have taken a key away that the constraint names: with its row, or by changing it."""
+    """Return whether a statement can remove a key that the constraint references: by deleting its row, or by changing
+    it.
+    """
     if plan.kind in ("delete", "merge"):
         return True
     wanted = {key for _, key in pairs_of(constraint, plan.table)}
@@ -237,7 +245,9 @@ async def _taken(
     moved: Sequence[pa.RecordBatch],
     ground: KeyContext,
 ) -> AsyncIterator[tuple[exp.Select, Mapping[str, Table]]]:
-    """The keys that are gone, as a query and the tables that it reads: those that rows have no more, or that no row has."""
+    """Provide the keys that are gone, as a query and the tables that it reads: the keys that rows no longer have if the
+    statement kept them row by row, otherwise those that no row has.
+    """
     pairs = pairs_of(constraint, plan.table)
     if is_told(plan, constraint):
         async with as_table(plan, moved, ground) as table:
@@ -249,7 +259,7 @@ async def _taken(
 
 
 def _is_left(plan: Mutate, constraint: Constraint) -> bool:
-    """Whether nothing becomes of rows that name a key which is gone, but an error."""
+    """Return whether the only action for rows that reference a key that is gone is an error, NO ACTION."""
     assert constraint.references is not None
     deleted, updated = constraint.references.on_delete, constraint.references.on_update
     wanted = {"delete": {deleted}, "merge": {deleted, updated}}.get(plan.kind, {updated})
@@ -277,7 +287,8 @@ def _action(plan: Mutate, constraint: Constraint) -> KeyAction:
 def _select_gone(pairs: Pairs, replaced: bool) -> exp.Select:
     """SELECT k FROM old WHERE k IS NOT NULL AND NOT EXISTS (SELECT FROM new WHERE new.k = old.k)
 
-    replaced: whether there are new files."""
+    replaced: whether there are new files; without any, NOT EXISTS is left out.
+    """
     keys = [_column(k, "old") for _, k in pairs]
     same = [exp.EQ(this=_column(k, "new"), expression=_column(k, "old")) for _, k in pairs]
     known = list(map(_not_null, keys))
@@ -287,14 +298,14 @@ def _select_gone(pairs: Pairs, replaced: bool) -> exp.Select:
 
 
 def _still_named(gone: exp.Select, pairs: Pairs) -> exp.Select:
-    """The keys that are gone, and that rows name."""
+    """Select the keys that are gone and that rows still reference."""
     same = [exp.EQ(this=_column(a, "own"), expression=_column(k, "gone")) for a, k in pairs]
     there = _exists(table_reference(_OTHER, "own"), same)
     return _select([_column(k, "gone") for _, k in pairs], _derive_table(gone), there)
 
 
 def _set_columns(plan: Mutate, child: Table, constraint: Constraint) -> Sequence[str]:
-    """The columns that SET NULL and SET DEFAULT are about."""
+    """Return the columns that SET NULL and SET DEFAULT set."""
     assert constraint.references is not None
     some = constraint.references.delete_columns
     if not some or plan.kind == "update":
@@ -310,7 +321,7 @@ def _set_columns(plan: Mutate, child: Table, constraint: Constraint) -> Sequence
 def _build_action(
     child: Table, gone: exp.Select, pairs: Pairs, action: KeyAction, columns: Sequence[str]
 ) -> MutationStatement:
-    """Build the statement that changes the rows that name keys that are gone. columns: those that are set."""
+    """Build the statement that changes the rows that reference keys that are gone. columns: the columns to set."""
     same = _all([exp.EQ(this=_column(a, child.name), expression=_column(k, "gone")) for a, k in pairs])
     target = exp.Table(
         this=exp.Identifier(this=child.name, quoted=True), db=exp.Identifier(this=child.schema, quoted=True)
@@ -327,7 +338,7 @@ def _build_action(
 
 
 async def _fetch_first(tables: Mapping[str, Table], tree: exp.Select, ground: KeyContext) -> pa.RecordBatch | None:
-    """The first row of a query over these tables."""
+    """Return the first row of a query over these tables."""
     tree = tree.copy()
     tree.set("limit", exp.Limit(expression=exp.Literal.number(1)))
     context = BindContext(NamedTables(tables), (), InputSettings())

@@ -42,7 +42,7 @@ from wire.errors import InsufficientPrivilege
 
 
 def open_writers(store: CatalogStore, in_pool: InPool, spark: SparkExecutor) -> StagedWriters:
-    """The writers of a member that has this catalog."""
+    """Return the writers of a member that has this catalog."""
     return StagedWriters(store.tables, in_pool, spark, lambda: SessionSequences(store))
 
 
@@ -54,8 +54,10 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StagedWriters:
-    """The writers on this member (`engine.runtime.run_services.Writers`). tables: its folder of tables. sequences: gives what
-    takes the values of sequences for one statement."""
+    """The writers of this member (`engine.runtime.run_services.Writers`). tables: its folder of tables. sequences:
+    makes
+    the source of sequence values for one statement.
+    """
 
     tables: Path
     in_pool: InPool
@@ -88,8 +90,10 @@ class StagedWriters:
 
 
 class StagedIntents:
-    """A source of what it tells when all rows are in files; see `engine.runtime.run_services.Writers`. begin: gives the writer, and
-    may block."""
+    """A stream of intents, which it returns when all rows are in files; see `engine.runtime.run_services.Writers`.
+    begin:
+    makes the writer, and may block.
+    """
 
     def __init__(
         self,
@@ -123,7 +127,7 @@ class StagedIntents:
         return replace(written, given=taker.last_values())
 
     def _open_writer(self) -> Writer:
-        """Kept here, where no cancel comes between: whoever closes is to find it."""
+        """Make the writer and keep it. No cancel can come between the two, so `close` always finds the writer."""
         self._writer = self._begin()
         return self._writer
 
@@ -136,7 +140,7 @@ class StagedIntents:
 
 
 class TaskIntents:
-    """The same where Spark's tasks write; a cancel ends the job."""
+    """A stream of intents of rows that Spark's tasks write. A cancel ends the job."""
 
     def __init__(self, write: Callable[[], Awaitable[Written]]) -> None:
         self._write = write
@@ -148,13 +152,15 @@ class TaskIntents:
         return next(self._told, None)
 
     async def close(self) -> None:
-        """The job has ended with `next_batch`."""
+        """Do nothing: the job has ended with `next_batch`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Taker:
-    """Takes values of sequences from the catalog that all members share, as many as there are rows: each value is given once, and
-    which row has which is nobody's promise."""
+    """Takes values of sequences from the catalog that all members share, one for each row. Each value is given once;
+    which
+    row gets which value is not defined.
+    """
 
     sequences: Mapping[int, Sequence]
     counters: SessionSequences
@@ -163,6 +169,6 @@ class _Taker:
         return self.counters.take(self.sequences[sequence], count)
 
     def last_values(self) -> tuple[tuple[int, int], ...]:
-        """The last value of each that gave any."""
+        """Return the last value of each sequence that gave any."""
         last = ((oid, self.counters.last_given(sequence)) for oid, sequence in self.sequences.items())
         return tuple((oid, value) for oid, value in last if value is not None)

@@ -39,7 +39,7 @@ _THE_SAME: Final = frozenset(
 
 
 def by_spark_alone(plan: Mutate) -> bool:
-    """Whether Spark's own writer makes the files as ours would, of a statement whose rows tasks may write."""
+    """Return whether Spark's own writer makes the same files as ours would, for a statement whose rows tasks may write."""
     storage = plan.table.storage
     assert storage is not None, "a stored table"
     if plan.parts is not None:
@@ -56,15 +56,16 @@ def by_spark_alone(plan: Mutate) -> bool:
 
 
 def _is_the_same(given: Column, column: TableColumn) -> bool:
-    """Whether values come as files hold them: a numeric with the digits of its column."""
+    """Return whether values arrive in the type that files store; a numeric must have the digits of its column."""
     return (
         column.type.pg in _THE_SAME and given.type.pg in _THE_SAME and file_type(given.type) == file_type(column.type)
     )
 
 
 def take_over_files(table: Table, area: Path, made: Path) -> Written | None:
-    """The files that Spark has made, moved into the area under names of ours, durable; None where a column has nulls that may have
-    none. made: the folder where they are. May block for long."""
+    """Move the files that Spark has made into the area under our names, and make them durable. Returns None if a column
+    that may have no nulls has some. made: the folder of Spark's files. May block for long.
+    """
     schema = file_schema(table.columns)
     files = []
     for number, path in enumerate(sorted(made.glob("part-*.parquet"))):

@@ -37,12 +37,14 @@ R = TypeVar("R")
 
 
 def by_members(plan: Mutate) -> bool:
-    """Whether participants may write its rows, each knowing nothing of the others'."""
+    """Return whether participants may write the statement's rows, each without knowledge of the others' rows."""
     return plan.arrival is not None or not (plan.requirement or plan.numbered)
 
 
 def by_tasks(plan: Mutate) -> bool:
-    """Whether tasks may: a task has nobody whom it could ask for values of sequences."""
+    """Return whether Spark's tasks may write the rows. They may not if sequences fill a column, because a task cannot
+    request their values.
+    """
     return by_members(plan) and not plan.filled
 
 
@@ -54,7 +56,7 @@ async def write(
     output: OutputSettings,
     in_pool: InPool,
 ) -> Written:
-    """Run it to its end. Raises SqlError, with no file left; so does a cancel."""
+    """Run the job to its end. On SqlError and on a cancel no file is left."""
     job = WritingJob(spark, in_pool, rows_of(fragment), context, output)
     alone = by_spark_alone(plan)
     return await collect_files(plan.table, new_name(), in_pool, lambda folder: job.run(plan, folder, alone=alone))
@@ -62,7 +64,7 @@ async def write(
 
 @dataclass(frozen=True, slots=True)
 class WritingJob:
-    """Rows that a Spark of this member's makes and writes."""
+    """A job of this member's Spark that produces and writes rows."""
 
     spark: SparkExecutor
     in_pool: InPool
@@ -71,7 +73,10 @@ class WritingJob:
     output: OutputSettings
 
     async def run(self, plan: Mutate, folder: Path, *, alone: bool) -> Written:
-        """Write them as a MUTATE says below a folder that is there, to the end. alone: as `by_spark_alone`. Raises SqlError."""
+        """Write the rows as the MUTATE specifies, below an existing folder, to the end. alone: as `by_spark_alone`.
+        Raises
+        SqlError.
+        """
         if alone and self.spark.is_embedded:
             # Of participants that share a folder each has its own place in it.
             made = folder / f"made-{uuid4().hex}"
@@ -86,7 +91,7 @@ class WritingJob:
 
 
 async def _wait_for_end(job: SparkProduction[R]) -> R:
-    """Return the result of a job; it is gone when this returns."""
+    """Return the result of a job; the job is closed when this returns."""
     try:
         return await asyncio.shield(job.ended)
     finally:

@@ -57,7 +57,7 @@ async def bind(
     parameter_types: Sequence[int],
     digits: Digits,
 ) -> BoundWith:
-    """All parts, against the catalog as it is now."""
+    """Bind all parts against the current catalog."""
     context, _ = session.environment.context(parameter_types, digits)
     long = len(statement.text) > SHORT_CHARACTERS
     return await engine.planning.run(lambda: bind_with_changes(statement, context), long=long)
@@ -71,7 +71,10 @@ async def execute(
     arguments: Sequence[Any],
     digits: Digits,
 ) -> Execution:
-    """Run all parts; the last one's answer. Raises SqlError; what parts before have done goes with the transaction."""
+    """Run all parts, and return the result of the last one. On SqlError the transaction's rollback undoes the parts
+    that
+    have run.
+    """
     oids = tuple(p.oid for p in prepared.parameters)
     bound = await bind(session, engine, statement, oids, digits)
     command = _TAGS[bound.last.plan.kind] if isinstance(bound.last, BoundMutation) else "SELECT"
@@ -133,12 +136,12 @@ class _Running:
 
 
 def _tables(plan: Node) -> list[Table]:
-    """The tables that are read."""
+    """Return the tables that a plan reads."""
     return [node.table for node in walk_all(plan) if isinstance(node, TableReader) and isinstance(node.table, Table)]
 
 
 def _substitute_rows(plan: _Plan, rows: _Rows) -> _Plan:
-    """The plan, reading what was returned."""
+    """Return the plan with the RETURNING rows in place."""
 
     def put(node: Node) -> Node:
         if isinstance(node, TableReader) and node.table.oid in rows:
