@@ -1,6 +1,5 @@
 """Channels between instances of queries: the address of each stream, the admission of senders, and the streams that
-this
-member's instances open.
+this member's instances open.
 
 A start message tells each sender where its stream connects. A sender that was refused there, or that has to wait for
 its turn, asks the receiver's member (`OpenChannel`).

@@ -1,6 +1,5 @@
 """One query's part on one member: it runs the instances of the query's fragments, each as a task, from set-up to the
-last
-one's end.
+last one's end.
 
 A task pulls its fragment's batches and gives them to the edge's output. Everything that it waits for (input, credit, an
 engine) is a future, so suspended queries hold no thread, however many there are. However a task ends, it closes its

@@ -1,6 +1,5 @@
 """One query on one member: its states, its events, and the instructions that each event results in. Pure: no clock, IO
-or
-thread.
+or thread.
 
 Theory. The machine is the network-protocol seed's (3.2 to 3.5) with its races made cells of a table. Events come in, a
 list of instructions goes out, and the caller performs them in the order of the list; so a race is a comparison of two

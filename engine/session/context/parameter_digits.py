@@ -1,6 +1,5 @@
-"""The digits of numeric parameters and the dimensions of array parameters: the types of a statement depend on them
-(ADR 1,
-ADR 6).
+"""The digits of numeric parameters and the dimensions of array parameters: the types of a statement depend on them (ADR
+1, ADR 6).
 """
 
 from __future__ import annotations

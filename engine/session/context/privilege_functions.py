@@ -1,6 +1,5 @@
 """has_..._privilege and pg_has_role with constant arguments, in all their forms: for a role given by name or OID, or
-the
-current one, and for an object given by name or OID. (For columns of a query: `engine.sql.binder.privilege_calls`.)
+the current one, and for an object given by name or OID. (For columns of a query: `engine.sql.binder.privilege_calls`.)
 
 An OID that does not exist gives null; a name that does not exist is an error. Source: PostgreSQL 15, acl.c.
 """

@@ -1,6 +1,5 @@
 """The interface of a session's transaction for the handlers of statements.
-`engine.session.transaction.SessionTransaction`
-provides it.
+`engine.session.transaction.SessionTransaction` provides it.
 """
 
 from __future__ import annotations

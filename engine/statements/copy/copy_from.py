@@ -98,8 +98,7 @@ async def _of_files(
 
 class CopyFromExecution:
     """An `engine.contracts.sessions.Execution` that runs when it receives rows. width: the number of their fields.
-    file:
-    the file that holds them.
+    file: the file that holds them.
     """
 
     query: QueryId | None = None

@@ -72,8 +72,7 @@ class Runs(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Cast:
     """A block, and the values of those of its columns that the kernels could read. fault: the first row with an error,
-    and
-    the error.
+    and the error.
     """
 
     block: Block
@@ -395,8 +394,7 @@ def _one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:
 
 def find_arrangement(node: Node) -> tuple[Column | None, ...] | None:
     """Return, for each column of a node, the received column that it passes through, or None for a null. Returns None
-    if
-    the node computes anything.
+    if the node computes anything.
     """
     if isinstance(node, Receive):
         return tuple(node.columns)

@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 
 class CopyToExecution:
     """An `engine.contracts.sessions.Execution` whose rows are to be copied. encoded: their columns. names: the names
-    that
-    a header shows. file: the target, if it is a file.
+    that a header shows. file: the target, if it is a file.
 
     progress: kept up to date by the writer of the rows.
     """

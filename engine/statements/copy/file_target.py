@@ -59,8 +59,7 @@ class LakeForm(Protocol):
 @dataclass(frozen=True, slots=True)
 class FileTarget:
     """The file that is written. shown: the path as the statement gives it. lake: the format's writer; None if a
-    `RowForm`
-    writes the rows.
+    `RowForm` writes the rows.
     """
 
     path: Path
@@ -70,8 +69,7 @@ class FileTarget:
 
     async def write(self, rows: BatchStream, form: RowForm, progress: CopyProgress) -> int:
         """Write all rows, and keep progress up to date. Returns the number of rows. On SqlError and on a cancel the
-        file
-        is as it was before.
+        file is as it was before.
         """
         lake = self.lake or _Plain(form)
         begun = asyncio.ensure_future(self.in_pool(lambda: NewFile(self.path, self.shown)))

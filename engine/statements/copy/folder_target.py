@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 
 class CopiedFolder:
     """An `engine.contracts.sessions.Execution` that writes rows into a folder. It returns no rows. shown: the path as
-    the
-    statement gives it.
+    the statement gives it.
 
     Raises FeatureNotSupported for a format that cannot be written into a folder.
     """

@@ -1,6 +1,5 @@
 """ALTER TABLE, ALTER VIEW and ALTER SEQUENCE: the new definition, the queries that verify existing rows, and whether
-the
-rows must be rewritten.
+the rows must be rewritten.
 
     change = alter_table(statement, definer)          # definitions, in the session's catalog
     change.rewrite                                    # rows to be written into a new folder, or None
@@ -80,8 +79,7 @@ _NAMES: Final = {
 @dataclass(frozen=True, slots=True)
 class Rewrite:
     """A rewrite of a table: `statement` writes all rows of `before` into the table's new folder, without constraints,
-    and
-    `finish` then gives the table its definition.
+    and `finish` then gives the table its definition.
     """
 
     before: Table
@@ -104,8 +102,7 @@ class TableChange:
 
 def alter_table(statement: s.AlterTable, definer: Definer) -> TableChange:
     """Change a definition. Raises the errors that PostgreSQL raises, and FeatureNotSupported for what stored tables
-    cannot
-    do.
+    cannot do.
     """
     relation = definer.resolve(statement.name)
     if relation is None and (index := definer.index(statement.name)) is not None:

@@ -27,8 +27,7 @@ _TEXTS: Final = (t.TEXT, t.VARCHAR)
 
 def check_type(table: Table, column: TableColumn, changed: TableColumn, *, using: bool, definer: Definer) -> None:
     """Raise PostgreSQL's error if a column cannot get another type. changed: the column with the new type. using:
-    whether
-    an expression converts the values.
+    whether an expression converts the values.
     """
     if changed.type.pg.category == "P":
         raise InvalidTableDefinition(f'column "{column.name}" has pseudo-type {changed.type.pg.sql_name}')
@@ -77,8 +76,7 @@ def _check_generated(table: Table, column: TableColumn, using: bool) -> None:
 
 def _check_foreign_keys(table: Table, definer: Definer, column: TableColumn, typ: SqlType) -> None:
     """Check that the column's new type still fits its foreign keys, and the foreign keys that reference it, because
-    their
-    values are compared.
+    their values are compared.
     """
     named = any(
         names_column(constraint, table.oid, column.number)
@@ -114,8 +112,7 @@ def _check_dependents(table: Table, definer: Definer, column: TableColumn) -> No
 
 def is_relabelling(source: SqlType, target: SqlType) -> bool:
     """Return whether every value, as files store it, is also a value of the new type: a text whose maximum length does
-    not
-    shrink.
+    not shrink.
     """
     if source.pg is target.pg and source.modifier == target.modifier:
         return True

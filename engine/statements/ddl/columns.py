@@ -1,6 +1,5 @@
 """Turns a column definition of a statement into a column of a table: its type, its default or sequence, whether it
-takes
-nulls (parse_utilcmd.c: transformColumnDefinition; heap.c: CheckAttributeType).
+takes nulls (parse_utilcmd.c: transformColumnDefinition; heap.c: CheckAttributeType).
 """
 
 from __future__ import annotations
@@ -45,8 +44,7 @@ _SYSTEM_COLUMNS: Final = frozenset(("tableoid", "xmin", "cmin", "xmax", "cmax", 
 
 class ColumnMaker:
     """Makes the columns of one table. sequences: the sequences that belong to them, which the caller puts into the
-    catalog
-    with the table.
+    catalog with the table.
     """
 
     def __init__(self, definer: Definer, table: QualifiedName, schema: str, oid: int, names: Names) -> None:

@@ -1,6 +1,6 @@
 """CREATE TYPE ... AS (attributes), and ALTER TYPE of composite types. No file is touched: an attribute's number
-identifies
-its field in the stored structs (`wire.types.pg_types.Attribute.field`), and a field that a file lacks is null.
+identifies its field in the stored structs (`wire.types.pg_types.Attribute.field`), and a field that a file lacks is
+null.
 
 As in PostgreSQL, an attribute's type cannot change while a table has a column of the composite type. Unlike in
 PostgreSQL, while there is such a column, the type must keep at least one of the attributes that it had before the

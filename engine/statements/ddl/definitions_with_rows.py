@@ -110,8 +110,7 @@ async def _refresh(session: SessionContext, engine: SessionServices, statement: 
 
 def _not_unique(error: UniqueViolation) -> UniqueViolation:
     """Return the error that PostgreSQL raises for a duplicate key when it rebuilds an index, which it does after a
-    refresh
-    of all rows.
+    refresh of all rows.
     """
     assert error.about is not None, "a violation names its constraint"
     detail = None if error.detail is None else f"{error.detail.removesuffix('already exists.')}is duplicated."

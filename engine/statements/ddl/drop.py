@@ -1,6 +1,5 @@
 """DROP: look up the named objects, and decide whether they may be dropped. `engine.statements.shared.dependencies`
-finds
-the objects that are dropped with them.
+finds the objects that are dropped with them.
 
 Source: PostgreSQL 15, tablecmds.c (RemoveRelations, DropErrorMsgWrongType), dropcmds.c (does_not_exist_skipping).
 """

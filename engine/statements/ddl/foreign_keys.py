@@ -1,7 +1,6 @@
 """Turns a FOREIGN KEY of a statement into a constraint of a table, by looking up the key that it references
-(tablecmds.c:
-ATAddForeignKeyConstraint, transformFkeyGetPrimaryKey, transformFkeyCheckAttrs). `engine.statements.dml.foreign_keys`
-enforces it when rows change.
+(tablecmds.c: ATAddForeignKeyConstraint, transformFkeyGetPrimaryKey, transformFkeyCheckAttrs).
+`engine.statements.dml.foreign_keys` enforces it when rows change.
 """
 
 from __future__ import annotations
@@ -140,8 +139,7 @@ def _check_generated(own: Sequence[TableColumn], said: ReferencedKey) -> None:
 
 def _check_types(name: str, own: Sequence[TableColumn], key: Sequence[TableColumn]) -> None:
     """Check that the types can be compared: a key's index compares its type with the other types of its operator
-    family,
-    and with types that can be cast to it (ATAddForeignKeyConstraint).
+    family, and with types that can be cast to it (ATAddForeignKeyConstraint).
     """
     for mine, theirs in zip(own, key, strict=True):
         a, b = mine.type.pg, theirs.type.pg

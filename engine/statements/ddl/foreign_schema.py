@@ -76,8 +76,7 @@ def import_tables(statement: ImportForeignSchema, found: Sequence[SparkTable], d
 
 def import_folder(statement: ImportForeignSchema, definer: Definer, roots: DataRoots) -> None:
     """Define a foreign table for each requested file and folder. One that is no table is skipped with a notice, unless
-    the
-    statement names it. May block.
+    the statement names it. May block.
 
     Raises DuplicateTable, UndefinedFile, InsufficientPrivilege, WrongObjectType for a folder that is a table.
     """

@@ -52,8 +52,7 @@ _RELATION: Final = acl.ALL["r"] | acl.ALL["s"]
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The privileges that a statement grants or revokes, with its roles looked up. rights: 0 with `everything` means
-    ALL.
-    columns: the privileges on each named column.
+    ALL. columns: the privileges on each named column.
     """
 
     adds: bool
@@ -70,8 +69,7 @@ _Change = Callable[[Wanted, RightsDraft], None]
 
 def grant(statement: GrantPrivileges, ground: RoleGround) -> None:
     """Raises InsufficientPrivilege, InvalidGrantOperation, DependentObjectsStillExist, and the errors of names that do
-    not
-    exist.
+    not exist.
     """
     if statement.grantor is not None and ground.meant(statement.grantor).oid != ground.current.oid:
         raise FeatureNotSupported("grantor must be current user")

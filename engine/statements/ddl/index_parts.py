@@ -1,6 +1,5 @@
 """Index expressions and the predicates of partial indexes: binds them, checks them, names their columns, and prints
-them
-as PostgreSQL does.
+them as PostgreSQL does.
 
 An expression is stored as it was written, as a check constraint is, and is bound again wherever it is used. Its printed
 form is computed when the index is defined, and again when a column that it reads gets another name or type.

@@ -1,6 +1,5 @@
 """LIKE in CREATE TABLE: copies columns, and the properties that INCLUDING names, from another relation
-(parse_utilcmd.c:
-transformTableLikeClause, expandTableLikeClause).
+(parse_utilcmd.c: transformTableLikeClause, expandTableLikeClause).
 """
 
 from __future__ import annotations

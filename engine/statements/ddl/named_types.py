@@ -17,8 +17,7 @@ from wire.errors import DuplicateObject, FeatureNotSupported, InvalidSchemaName
 
 def schema_of_new_type(name: QualifiedName, definer: Definer) -> str:
     """Return the schema of a new type. Raises DuplicateObject, FeatureNotSupported for one in pg_temp, and the errors
-    of
-    `schema_of_new`.
+    of `schema_of_new`.
     """
     schema = definer.schema_of_new(name, temporary=False)
     if schema == TEMPORARY:

@@ -48,8 +48,7 @@ _PART_OF: Final = {"trigger": "table", "rule": "relation", "policy": "table"}
 
 def _skip_missing(definer: Definer, if_exists: bool, find: Callable[[], str]) -> None:
     """Give notice of a missing object with IF EXISTS, or raise its error. find: raises the error, or returns the
-    message
-    of a notice.
+    message of a notice.
     """
     try:
         missing = find()

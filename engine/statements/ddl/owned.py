@@ -1,6 +1,5 @@
 """Objects that a role owns, and objects whose privileges name it: REASSIGN OWNED, DROP OWNED, and the objects that
-prevent
-DROP ROLE.
+prevent DROP ROLE.
 
 Source: PostgreSQL 15, pg_shdepend.c (shdepReassignOwned, shdepDropOwned, checkSharedDependencies), aclchk.c
 (RemoveRoleFromObjectACL).

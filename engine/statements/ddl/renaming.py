@@ -1,6 +1,5 @@
 """RENAME and SET SCHEMA: of relations, their columns and constraints. No file is touched: a stored column keeps the
-name
-that it has in files.
+name that it has in files.
 
 Source: PostgreSQL 15, tablecmds.c (renameatt_internal, RenameRelationInternal, AlterTableNamespaceInternal), alter.c.
 """

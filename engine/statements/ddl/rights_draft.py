@@ -1,6 +1,5 @@
 """Owners and privileges while one statement changes them, on any number of objects: later steps of the statement see
-its
-earlier changes, and all changes are recorded at once.
+its earlier changes, and all changes are recorded at once.
 """
 
 from __future__ import annotations

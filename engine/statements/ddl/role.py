@@ -1,6 +1,5 @@
 """CREATE, ALTER and DROP ROLE, and the privileges that they need (user.c: CreateRole, AlterRole, AlterRoleSet,
-DropRole,
-RenameRole).
+DropRole, RenameRole).
 
 Creating the first role also creates a role for the current user, if that is another one, and makes it a superuser. So
 there is a superuser from the first moment (`engine.catalog.model.roles`). The verifier that a role keeps of its

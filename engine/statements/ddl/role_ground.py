@@ -59,8 +59,7 @@ class RoleGround:
 
     def meant(self, name: RoleName) -> Role:
         """Find the role that is to own an object or receive a privilege: while there is no role at all, the session
-        user's
-        name is accepted too. Raises UndefinedObject.
+        user's name is accepted too. Raises UndefinedObject.
         """
         alone = not self.roles and name.name == self.session.name and not name.special
         return self.session if alone else self.find_role(name)

@@ -1,6 +1,5 @@
 """ALTER ROLE ... SET: the settings with which sessions begin, those of one role or all, in every database or in the
-only
-one (user.c: AlterRoleSet; guc.c: validate_option_array_item).
+only one (user.c: AlterRoleSet; guc.c: validate_option_array_item).
 """
 
 from __future__ import annotations

@@ -57,8 +57,7 @@ class LoneDefinition:
 
 class LoneStatement:
     """An autocommit statement that changes rows. again: runs it again. told: the result of the first run, which its
-    client
-    may have received.
+    client may have received.
     """
 
     definition = False

@@ -43,8 +43,7 @@ Pairs = Sequence[tuple[str, str]]
 
 def is_told(plan: Mutate, constraint: Constraint) -> bool:
     """Return whether the foreign key's ON UPDATE action depends on the old and the new key of each row, and the
-    statement
-    keeps both.
+    statement keeps both.
     """
     assert constraint.references is not None
     numbers = {column.number for column in plan.table.columns if column.name in {name for name, _ in plan.before}}

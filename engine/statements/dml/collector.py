@@ -1,6 +1,5 @@
-"""The intent collector: it makes the files that participants have staged for a statement part of the table, all of
-them or
-none.
+"""The intent collector: it makes the files that participants have staged for a statement part of the table, all of them
+or none.
 
 Nothing counts until all participants have reported their intents. Then their files are moved into the table, and the
 session commits as usual. When a statement fails, for whatever reason, its folder is removed, and a participant that
@@ -33,8 +32,7 @@ async def collect_files(
     table: Table, name: str, in_pool: InPool, write: Callable[[Path], Awaitable[Written]]
 ) -> Written:
     """Let `write` write a statement's rows below a folder of its own, and move the files into the table. name: that of
-    the
-    staging area.
+    the staging area.
 
     On SqlError and on a cancel no file is left.
     """

@@ -70,8 +70,7 @@ class _Cell:
 @dataclass(frozen=True, slots=True)
 class DirectRows:
     """The maker of an INSERT's rows. cells: of the VALUES rows. emitted: for each column of the MUTATE's input, the
-    number
-    of its cell. rows: the number of VALUES rows.
+    number of its cell. rows: the number of VALUES rows.
     """
 
     cells: tuple[_Cell, ...]
@@ -85,8 +84,8 @@ class DirectRows:
 
     def batch(self, rows: Sequence[Sequence[Any]], context: Callable[[str], Any], take: Take) -> pa.RecordBatch | None:
         """Make the MUTATE's input for several executions, each with the arguments in one of `rows`; None if only an
-        engine
-        can make it. context: returns a value of the session. take: takes values from a sequence. Raises SqlError.
+        engine can make it. context: returns a value of the session. take: takes values from a sequence. Raises
+        SqlError.
         """
         arrays: list[pa.Array] = []
         made = len(rows) * self.rows
@@ -114,8 +113,7 @@ class DirectRows:
 
 def direct_rows(plan: Mutate) -> DirectRows | None:
     """Return the maker of an INSERT's rows; None if they need an engine: rows of a query, expressions, CHECK
-    constraints,
-    generated columns, ON CONFLICT.
+    constraints, generated columns, ON CONFLICT.
     """
     top = plan.input
     if plan.kind != "insert" or plan.checks or plan.filled or plan.requirement or plan.numbered or plan.parts:

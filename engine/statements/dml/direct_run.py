@@ -1,6 +1,5 @@
 """Runs INSERTs whose rows are built without an engine (`engine.statements.dml.direct_rows`): the rows are written at
-once,
-or kept by the transaction.
+once, or kept by the transaction.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """EXPLAIN of INSERT, UPDATE, DELETE and MERGE: a MUTATE above its input's plan, and the query that finds the files to
-be
-rewritten.
+be rewritten.
 
 With DISTSQL it shows the physical plan: the MUTATE is on top of each fragment whose instances write, and the root
 collects their intents; if this member writes, the MUTATE is on top of the root.

@@ -1,6 +1,5 @@
 """Checks of FOREIGN KEY constraints, after a statement's rows have been recorded: they read the session's own view of
-the
-catalog, in which a table that references itself has its new rows already (ri_triggers.c).
+the catalog, in which a table that references itself has its new rows already (ri_triggers.c).
 
 New rows of the referencing table must reference a key that exists. When a key disappears from the referenced table,
 because its row was deleted or has another key now, no row may reference it: the statement fails, or it also deletes the
@@ -110,8 +109,7 @@ async def _judge_new(table: Table, constraint: Constraint, intents: Intents, gro
 
 async def judge_whole(table: Table, constraint: Constraint, ground: KeyContext, *, gone: bool) -> None:
     """Check that all rows of a table reference keys that exist. gone: the reason for the check is that keys
-    disappeared.
-    Raises ForeignKeyViolation.
+    disappeared. Raises ForeignKeyViolation.
     """
     assert constraint.references is not None
     if not constraint.valid:
@@ -147,9 +145,8 @@ def half_null(own: exp.Table, constraint: Constraint) -> exp.Select:
 
 def _come(columns: Sequence[str]) -> exp.Subquery:
     """(SELECT a FROM (SELECT a, 1 AS n FROM new UNION ALL SELECT a, -1 FROM old) GROUP BY a HAVING sum(n) > 0): the
-    keys
-    that more rows reference than before. Used for a constraint that is NOT VALID, since rewritten files may hold older
-    rows that violate it.
+    keys that more rows reference than before. Used for a constraint that is NOT VALID, since rewritten files may hold
+    older rows that violate it.
     """
     count, one = exp.Identifier(this=_COUNT, quoted=True), exp.Literal.number(1)
     parts = [

@@ -1,6 +1,5 @@
 """The intents of a MUTATE (the RFC's intents), and their collector: the initiator commits all intents of a statement,
-or
-none.
+or none.
 """
 
 from __future__ import annotations

@@ -49,9 +49,8 @@ def keeps_order(plan: Mutate, compiled: CompiledQuery) -> bool:
 @dataclass(slots=True)
 class MutationQueries:
     """The `engine.statements.dml.run.Engines` of one execution. values: of the session, the same for all of its
-    queries.
-    long: whether the statement waits for its turn to be planned (`engine.runtime.planning_pool`). direct: the MUTATE's
-    input if it was made without an engine.
+    queries. long: whether the statement waits for its turn to be planned (`engine.runtime.planning_pool`). direct: the
+    MUTATE's input if it was made without an engine.
     """
 
     session: SessionContext

@@ -55,8 +55,7 @@ class Rows(Protocol):
 @dataclass(frozen=True, slots=True)
 class StagedWriters:
     """The writers of this member (`engine.runtime.run_services.Writers`). tables: its folder of tables. sequences:
-    makes
-    the source of sequence values for one statement.
+    makes the source of sequence values for one statement.
     """
 
     tables: Path
@@ -91,8 +90,7 @@ class StagedWriters:
 
 class StagedIntents:
     """A stream of intents, which it returns when all rows are in files; see `engine.runtime.run_services.Writers`.
-    begin:
-    makes the writer, and may block.
+    begin: makes the writer, and may block.
     """
 
     def __init__(
@@ -158,8 +156,7 @@ class TaskIntents:
 @dataclass(frozen=True, slots=True)
 class _Taker:
     """Takes values of sequences from the catalog that all members share, one for each row. Each value is given once;
-    which
-    row gets which value is not defined.
+    which row gets which value is not defined.
     """
 
     sequences: Mapping[int, Sequence]

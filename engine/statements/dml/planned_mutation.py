@@ -34,8 +34,7 @@ TAGS: Final = {"insert": "INSERT 0", "update": "UPDATE", "delete": "DELETE", "me
 @dataclass(frozen=True, slots=True)
 class PlannedMutation:
     """A bound statement, with the conditions under which it stays valid: if the key is equal, binding the statement
-    again
-    would give the same result.
+    again would give the same result.
 
     key: None if it is valid for one execution only. reads: the relations that it names. requirements: the privileges
     that each execution needs. long: whether it waits for its turn to be planned. direct: makes its rows without an

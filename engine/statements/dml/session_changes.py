@@ -130,8 +130,7 @@ class SessionChanges:
         arguments: Sequence[Any],
     ) -> tuple[PlannedMutation, Outcome]:
         """Run a statement to its end. columns: RETURNING's, as Describe reported them. An autocommit statement runs
-        again
-        if commits of others conflict with it (`engine.statements.dml.autocommit_retry`).
+        again if commits of others conflict with it (`engine.statements.dml.autocommit_retry`).
         """
         assert isinstance(statement, s.MutationStatement), "as it was dispatched"
         alone = self._session.alone
@@ -213,9 +212,8 @@ class SessionChanges:
         return found
 
     def _definitions_key(self, read_by: InputSettings | None) -> Hashable | None:
-        """Return the key under which binding a statement that reads no rows gives the same result, except for the
-        files of
-        its table.
+        """Return the key under which binding a statement that reads no rows gives the same result, except for the files
+        of its table.
         """
         key = self._session.catalog.definition_key()
         return None if key is None else (key, self._session.search_path(), self._session.settings.version, read_by)

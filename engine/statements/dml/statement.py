@@ -123,9 +123,8 @@ class SessionMutationContext:
 
     async def coalesce(self, table: Table) -> None:
         """Rewrite the rows of an open transaction's INSERTs into one file if they are in many: a transaction that
-        inserts
-        one row at a time would otherwise read, and leave, a file for each. The transaction removes the small files when
-        it ends.
+        inserts one row at a time would otherwise read, and leave, a file for each. The transaction removes the small
+        files when it ends.
         """
         catalog, files = self.session.catalog, self.session.catalog.tables.appended_files(table)
         if len(files) < COALESCED:

@@ -74,8 +74,7 @@ class WritingJob:
 
     async def run(self, plan: Mutate, folder: Path, *, alone: bool) -> Written:
         """Write the rows as the MUTATE specifies, below an existing folder, to the end. alone: as `by_spark_alone`.
-        Raises
-        SqlError.
+        Raises SqlError.
         """
         if alone and self.spark.is_embedded:
             # Of participants that share a folder each has its own place in it.

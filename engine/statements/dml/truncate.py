@@ -43,8 +43,7 @@ async def truncate(session: SessionContext, engine: EngineServices, statement: T
 
 def _with_referencing(session: SessionContext, tables: Sequence[Table], *, cascade: bool) -> Sequence[Table]:
     """Return the tables, and those whose foreign keys reference them. Raises FeatureNotSupported if the statement
-    neither
-    names the latter nor says CASCADE.
+    neither names the latter nor says CASCADE.
     """
     found = list(tables)
     everyone = list(session.catalog.current().tables())

@@ -43,8 +43,7 @@ _NUMBER = "\0number"
 
 def types_of(table: Table) -> Callable[[str | None, str, Sequence[str]], t.PgType | None]:
     """Return a function that finds the user-defined types that a table's key expressions name: the types of its
-    columns,
-    and no others.
+    columns, and no others.
     """
     declared = (c.declared_type for c in table.columns)
     by_name = {pg.sql_name: pg for pg in (t.element_of(typ) if typ.is_array else typ for typ in declared)}
@@ -126,9 +125,8 @@ def _places(table: Table) -> Sequence[TableColumn]:
 
 def overlap(table: Table, name: str, added: Sequence[str], other: str | None = None) -> Test | None:
     """Return the test that a file's statistics must pass if the file holds one of the new keys. Returns None if there
-    is
-    no such test: for floats, whose statistics leave out NaN, which is equal to itself, and if the new files' statistics
-    are unknown. other: the column's name in the file; None if it is that of the new files.
+    is no such test: for floats, whose statistics leave out NaN, which is equal to itself, and if the new files'
+    statistics are unknown. other: the column's name in the file; None if it is that of the new files.
     """
     column = table.column(name)
     assert column is not None, "a key is made of its table's columns"

@@ -75,8 +75,7 @@ def bind_with_changes(statement: WithChanges, context: BindContext) -> BoundWith
 
 class _Parts:
     """The parts that are bound so far. items: the WITH items that later parts may read. silent: the names of items
-    without
-    RETURNING.
+    without RETURNING.
     """
 
     def __init__(self, statement: WithChanges, context: BindContext) -> None:

@@ -72,8 +72,7 @@ async def execute(
     digits: Digits,
 ) -> Execution:
     """Run all parts, and return the result of the last one. On SqlError the transaction's rollback undoes the parts
-    that
-    have run.
+    that have run.
     """
     oids = tuple(p.oid for p in prepared.parameters)
     bound = await bind(session, engine, statement, oids, digits)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 async def run(session: SessionContext, engine: EngineServices, statement: Analyze) -> str:
-    """Carry out an ANALYZE; the command tag. Raises SqlError."""
+    """Run an ANALYZE, and return its command tag. Raises SqlError."""
     around = Analyzing(
         session.catalog.current(),
         session.search_path(),
@@ -93,7 +93,7 @@ def _size(table: Table) -> int:
 
 
 async def _run_query(session: SessionContext, engine: EngineServices, plan: Root) -> pa.Table:
-    """All rows of the answer."""
+    """Return all rows of a query."""
     context = session.execution_context()
     ready, bindings = optimise(plan), Bindings({}, {}, context.time_zone)
     terms = session.terms().on_this_member()

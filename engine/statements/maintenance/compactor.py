@@ -48,7 +48,9 @@ _LOSSES_MAX: Final = 5
 
 
 class Compactor:
-    """after: how many small files make a table due; 0: never. `compacted`: how many batches of files were."""
+    """See the module's docstring. after: the number of small files that make a table due; 0: never. `compacted`: the
+    number of batches of files that were compacted.
+    """
 
     def __init__(self, engine: EngineServices, after: int) -> None:
         self.compacted = 0
@@ -73,7 +75,7 @@ class Compactor:
             await stop_task(self._task)
 
     def _count(self, added: Mapping[str, int]) -> None:
-        """A commit added so many small files to tables, by location."""
+        """Count the small files that a commit has added to tables, by location."""
         for location, count in added.items():
             before = self._added[location]
             self._added[location] += count
@@ -87,7 +89,7 @@ class Compactor:
             await self._supervised.attempt_async(lambda location=location: self._looked_at(location))  # type: ignore[misc]
 
     async def _looked_at(self, location: str) -> None:
-        """Compact a batch of a table's files; whether there are more is looked at later, after tables that are due by now."""
+        """Compact a batch of a table's files. The table is looked at again later, after the tables that are due by now."""
         try:
             done = await self._compact(location, in_turn=self._losses[location] > 0)
         except SerializationFailure:
@@ -104,7 +106,9 @@ class Compactor:
         self._losses.pop(location, None)
 
     async def _compact(self, location: str, *, in_turn: bool) -> Compacted:
-        """in_turn: no statement of this member that is a transaction of its own changes the table meanwhile."""
+        """Compact a batch of files. in_turn: in the table's turn, so that no autocommit statement of this member
+        changes the table meanwhile.
+        """
         engine = self._engine
         table = await self._newest(location)
         if table is None or not in_turn:
@@ -139,7 +143,7 @@ class Compactor:
 def _call(
     loop: asyncio.AbstractEventLoop, count: Callable[[Mapping[str, int]], None], added: Mapping[str, int]
 ) -> None:
-    """From any thread; a loop that has ended has nobody left to compact."""
+    """Pass the counts to the event loop, from any thread. If the loop is closed, there is nothing left to compact."""
     if not loop.is_closed():
         loop.call_soon_threadsafe(count, added)
 

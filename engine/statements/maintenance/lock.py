@@ -31,7 +31,9 @@ _BESIDE_WRITERS: Final = ("access share", "row share", "row exclusive")
 
 
 async def lock_tables(session: SessionContext, engine: SessionServices, statement: Lock) -> None:
-    """Depend on these tables from now on. Raises UndefinedTable, WrongObjectType, InsufficientPrivilege, SerializationFailure."""
+    """Make the transaction's commit depend on these tables. Raises UndefinedTable, WrongObjectType,
+    InsufficientPrivilege, SerializationFailure.
+    """
     for name in statement.tables:
         async for table in _tables(session, engine, name, statement.mode):
             if statement.mode not in _BESIDE_WRITERS:
@@ -41,7 +43,7 @@ async def lock_tables(session: SessionContext, engine: SessionServices, statemen
 async def _tables(
     session: SessionContext, engine: SessionServices, name: QualifiedName, mode: LockMode
 ) -> AsyncIterator[Table]:
-    """The stored tables that a name means; of a view those that it reads."""
+    """Yield the stored tables that a name stands for; for a view those that it reads."""
     found = session.environment.definer().resolve(name)
     if found is None:
         _require_system_table(session, name)
@@ -66,7 +68,7 @@ async def _tables(
 
 
 def _require_system_table(session: SessionContext, name: QualifiedName) -> None:
-    """Nobody changes those."""
+    """Check that a name is that of a system relation, which needs no lock, because nobody changes it."""
     catalog, path = session.environment.context((), {})[0].catalog, session.search_path()
     if name.schema is not None and not catalog.has_schema(name.schema):
         raise InvalidSchemaName(f'schema "{name.schema}" does not exist')

@@ -1,6 +1,5 @@
 """Compiles a planned query for one execution: it finds a kept compilation, uses the generic plan, or compiles it for
-the
-execution's values.
+the execution's values.
 
 `engine.statements.query.run` is the whole way of a SELECT; this is the part between its plan and its fragments.
 """
@@ -43,7 +42,7 @@ async def compile_planned(
     bound: Callable[[], Bound],
     terms: Terms,
 ) -> CompiledQuery:
-    """Compile the query, with what it reads of the system's relations now."""
+    """Compile the query, with the current rows of the system relations that it reads."""
     query = await _compile_names(session, engine, planned, arguments, bound, terms)
     return await _read_system(session, engine, query) if planned.reads_system else query
 
@@ -56,7 +55,7 @@ async def _compile_names(
     bound: Callable[[], Bound],
     terms: Terms,
 ) -> CompiledQuery:
-    """Compile the query, kept for the next time with the same values under the same terms."""
+    """Compile the query. The result is kept for the next execution with the same values under the same terms."""
     begun, key = time.monotonic(), None
     shared = key_for_any_values(session, engine, planned, arguments, terms)
     if shared is not None:
@@ -82,7 +81,7 @@ async def _compile_names(
 
 
 def _awaits_footers(query: CompiledQuery) -> bool:
-    """Whether a later plan may leave out more files."""
+    """Return whether a later compilation may leave out more files, because it will know more of their footers."""
     if not isinstance(query.runs, CompiledFragment):
         return False
     return any(isinstance(table, Table) and awaits_footers(table) for table in query.runs.tables)
@@ -91,8 +90,10 @@ def _awaits_footers(query: CompiledQuery) -> bool:
 def key_for_any_values(
     session: SessionContext, engine: SessionServices, planned: PlannedQuery, arguments: Sequence[Any], terms: Terms
 ) -> Hashable | None:
-    """All that a query is compiled by but its parameters' values; None where that does not last, or the values are long: they
-    would be kept as the key, and in what is compiled, and to print them takes long."""
+    """Return everything that a compilation of the query depends on except its parameters' values. Returns None if that
+    changes with each execution, or if the values are long: they would be kept as the key and in the compiled query, and
+    printing them takes long.
+    """
     if planned.calls_session or not planned.context_names.isdisjoint(_MOMENTS) or are_long(arguments):
         return None
     facts = session.facts
@@ -109,7 +110,9 @@ async def find_generic(
     key: Hashable,
     bound: Callable[[], Bound],
 ) -> CompiledQuery | None:
-    """The query compiled for any values, given these, where that is what `plan_cache_mode` and the costs of its plans want."""
+    """Return the query compiled for any values, with these ones set, if `plan_cache_mode` and the costs of its plans
+    choose it.
+    """
     if not arguments or not may_be_generic(planned, mode := str(session.settings.get("plan_cache_mode"))):
         return None
     return await generic_plan(engine, planned, arguments, terms, mode, key, bound)
@@ -121,7 +124,7 @@ def _note_compiled(session: SessionContext, planned: PlannedQuery, query: Compil
 
 
 async def _read_system(session: SessionContext, engine: SessionServices, query: CompiledQuery) -> CompiledQuery:
-    """A compiled query over the system's relations alone, with their rows as this session sees them now."""
+    """Return a compiled query over system relations alone with their rows as this session sees them now."""
     catalog, runs = session.environment.catalog(), query.runs
     assert isinstance(runs, CompiledFragment), "no other member has the rows"
 

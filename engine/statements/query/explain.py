@@ -44,7 +44,7 @@ async def prepare(
 async def execute(
     session: SessionContext, engine: SessionServices, prepared: Prepared, arguments: Sequence[Any]
 ) -> Execution:
-    """EXPLAIN of a query, which ANALYZE runs. Raises SqlError."""
+    """Run EXPLAIN of a query; with ANALYZE it also runs the query. Raises SqlError."""
     statement = prepared.statement
     assert isinstance(statement, s.Explain), "as it was dispatched"
     started = time.perf_counter()

@@ -50,8 +50,9 @@ _LONGEST: Final = 2048
 
 @dataclass(frozen=True, slots=True)
 class LiftedQuery:
-    """A query with parameters in the places of literals. types: of the parameters as a client would declare them; 0: to be found.
-    literals: their values as they were written. numbers: whether all are whole numbers."""
+    """A query with parameters in place of literals. types: the parameters' types as a client would declare them; 0: to
+    be inferred. literals: the texts of their values. numbers: whether all are whole numbers.
+    """
 
     query: Query
     types: tuple[int, ...]
@@ -59,7 +60,7 @@ class LiftedQuery:
     numbers: bool
 
     def arguments(self, types: Sequence[t.PgType], settings: InputSettings) -> tuple[Any, ...] | None:
-        """The values of the parameters, whose types have been found; None where one is not to be had of a text as it stands."""
+        """Return the values of the parameters for their inferred types; None if a text cannot be read as it stands."""
         if len(types) != len(self.literals):
             return None
         found: list[Any] = []
@@ -81,7 +82,7 @@ _LIFTED: Final[WeightedLruCache[tuple[str, int], LiftedQuery | None]] = Weighted
 
 
 def lift_literals(query: Query) -> LiftedQuery | None:
-    """The query with parameters for its literals; None if it has none that may be lifted."""
+    """Return the query with its literals replaced by parameters; None if none of them can be replaced."""
     if len(query.text) <= _LONGEST:
         return _LIFTED.get((query.text, query.offset), lambda: _lift(query, of_catalog=_may_read_catalog(query)))
     return _lift(query, of_catalog=True) if _may_read_catalog(query) else None
@@ -107,7 +108,7 @@ def _lift(query: Query, *, of_catalog: bool) -> LiftedQuery | None:
 
 
 def _may_read_catalog(query: Query) -> bool:
-    """Whether all relations that are named may be the system's: what they are is found when the query is bound."""
+    """Return whether all relations that the query names may be system relations; binding decides what they are."""
     if _PREFIX not in query.text and "information_schema" not in query.text:
         return False
     named = {item.alias for item in query.tree.find_all(exp.CTE)}
@@ -121,7 +122,7 @@ def _liftable(tree: exp.Expression, text: str, *, of_catalog: bool) -> list[exp.
 
 
 def _comparands(tree: exp.Expression, comparisons: tuple[type[exp.Expression], ...]) -> Iterator[exp.Literal]:
-    """Literals that conditions compare a column with."""
+    """Yield the literals with which conditions compare a column."""
     clauses = [where.this for where in tree.find_all(exp.Where)]
     clauses += [join.args["on"] for join in tree.find_all(exp.Join) if join.args.get("on") is not None]
     found: dict[int, exp.Literal] = {}
@@ -147,5 +148,5 @@ def _is_number(text: str) -> bool:
 
 
 def _literal_text(literal: exp.Literal) -> str:
-    """A literal as it is mostly written."""
+    """Return a literal in its usual spelling."""
     return f"'{literal.name}'" if literal.is_string else str(literal.name)

@@ -5,10 +5,10 @@ engine is chosen for the files that remain. A generic plan is compiled once, and
 those of its own parameters. DuckDB still uses them when it plans, so it skips row groups and orders joins by them; it
 cannot leave files out.
 
-The choice is PostgreSQL's: five custom plans, then a generic one if it costs less than these did on average,
-including the time it takes to make them; `plan_cache_mode` overrides. Plan costs are in milliseconds. Since both kinds
-read the same row groups, only the number of opened files counts. For queries over the system catalog by OIDs, the first
-plan is generic already.
+The choice is PostgreSQL's: five custom plans, then a generic one if it costs less than these did on average, including
+the time it takes to make them; `plan_cache_mode` overrides. Plan costs are in milliseconds. Since both kinds read the
+same row groups, only the number of opened files counts. For queries over the system catalog by OIDs, the first plan is
+generic already.
 
 There is no generic plan if something depends on a value (`engine.sql.trees.parameters`), if the query's files are so
 large that Spark or several members may have to run it, or if a topology assigns files to members; nor, in any mode, for
@@ -51,8 +51,9 @@ _NODE_MS: Final = 0.02
 
 
 def may_be_generic(planned: PlannedQuery, mode: str) -> bool:
-    """Whether the generic plan of a query with parameters is the one to run, or is to be made because nobody knows yet what it
-    costs."""
+    """Return whether the generic plan of a query with parameters may be used: it is chosen, or has to be made because
+    its cost is unknown.
+    """
     costs = planned.costs
     if mode != "auto":
         return mode == "force_generic_plan"
@@ -70,8 +71,10 @@ async def generic_plan(
     key: Hashable,
     bound: Callable[[], tuple[logical.Root, Bindings]],
 ) -> CompiledQuery | None:
-    """The plan for any values, given these; None where the query is to be compiled for them. mode: `plan_cache_mode`. key: what
-    the plan depends on. bound: the plan with what is in the key."""
+    """Return the generic plan with these values set; None if the query must be compiled for them. mode:
+    `plan_cache_mode`. key: everything that the plan depends on. bound: makes the plan with the values that are in the
+    key.
+    """
     if key in planned.generic:
         query = planned.generic[key]
     else:
@@ -93,7 +96,7 @@ async def generic_plan(
 
 
 def note_custom(planned: PlannedQuery, query: CompiledQuery, terms: Terms) -> None:
-    """The query is run by a plan for given values."""
+    """Record that a custom plan runs the query."""
     costs = planned.costs
     costs.custom += 1
     costs.custom_total += _run_cost(query) + _PLANNING_MS + _NODE_MS * planned.size

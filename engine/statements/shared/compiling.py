@@ -38,7 +38,7 @@ _HERE_FILES: Final = 32
 
 
 class PlanSizes(NamedTuple):
-    """nodes: how many a plan has. files: how many its tables have."""
+    """The sizes of a plan: the number of its nodes, and the number of its tables' files."""
 
     nodes: int
     files: int
@@ -60,7 +60,9 @@ async def compile_aside(
     change: StagedChange | None = None,
     sizes: PlanSizes | None = None,
 ) -> CompiledQuery:
-    """`compile_query` for the members that are there now. sizes: the plan's, where they are known."""
+    """Run `compile_query` for the members that are up now, without blocking other sessions. sizes: those of the plan,
+    if they are known.
+    """
     compile_now = functools.partial(
         compile_query, plan, terms, bindings, MembersNow.of(engine.mesh), engine.config.topology,
         analyze=analyze, change=change,

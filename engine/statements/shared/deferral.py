@@ -17,7 +17,7 @@ Cause = Literal["key", "new", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """constraint: its OID."""
+    """A pending check. constraint: its OID."""
 
     cause: Cause
     constraint: int
@@ -25,8 +25,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Deferral:
-    """See the module's docstring. every: what SET CONSTRAINTS ALL said last. some: what was said of single ones after it, by OID.
-    events: what is to be judged yet."""
+    """See the module's docstring. every: the last SET CONSTRAINTS ALL. some: later settings of single constraints, by
+    OID. events: the pending checks.
+    """
 
     every: bool | None = None
     some: tuple[tuple[int, bool], ...] = ()
@@ -39,7 +40,7 @@ class Deferral:
         return constraint.deferrable == "deferred" if said is None else said
 
     def set_constraints(self, constraints: Iterable[Constraint] | None, *, deferred: bool) -> Deferral:
-        """After SET CONSTRAINTS. constraints: None are all."""
+        """Return the state after SET CONSTRAINTS. constraints: None for all."""
         if constraints is None:
             return Deferral(deferred, (), self.events)
         some = dict(self.some) | {constraint.oid: deferred for constraint in constraints}

@@ -1,6 +1,5 @@
 """Decides whether and how a query is distributed over the members: from a session's logical plan to the specifications
-for
-participants.
+for participants.
 
 The rules, in order (`SET sluice.distribution = auto | off | always`):
 
@@ -65,8 +64,9 @@ _TAKES_PART: Final = ("up", "suspect")
 class DistributedQuery:
     """A query ready to be started on its members.
 
-    shared, members: as `engine.planner.distribute.dispatch.specs` gives them. schema: of the root's batches, in carriers. area:
-    where its members stage files, if it is they who write its rows: what arrives are their intents.
+    shared, members: as `engine.planner.distribute.dispatch.specs` gives them. schema: of the root's batches, in
+    carriers. area: the folder where its members stage files, if they write the rows; the root then receives their
+    intents.
     """
 
     shared: bytes
@@ -79,9 +79,9 @@ class DistributedQuery:
 class CompiledQuery:
     """A query ready to run: one fragment here, or fragments on several members.
 
-    physical: the plan as it is spread; None: it was clear without one that there is nothing to spread.
-    values: of the fragment's parameters, where it is compiled for any (`engine.sql.trees.parameters`).
-    constant: the rows, where they are the same each time; None: they are not, or that is not known.
+    physical: the distributed plan; None if it was clear without one that the query is not distributed. values: of the
+    fragment's parameters, if it is compiled for any values (`engine.sql.trees.parameters`). constant: the rows, if each
+    execution returns the same ones; None if not, or if that is unknown.
     """
 
     choice: Choice
@@ -92,7 +92,9 @@ class CompiledQuery:
 
 
 def data_members(mesh: Members) -> tuple[str, ...]:
-    """The members that may run fragments now. This one may also while it drains: for transactions that have begun."""
+    """Return the members that may run fragments now. This member may do so even while it drains: for transactions that
+    have begun.
+    """
     return tuple(m.id for m in mesh.members() if m.role == "data" and (m.local or m.state in _TAKES_PART))
 
 
@@ -106,12 +108,14 @@ def compile_query(
     analyze: bool = False,
     change: StagedChange | None = None,
 ) -> CompiledQuery:
-    """The query as it will run under these terms.
+    """Compile the query as it will run under these terms.
 
-    Raises FeatureNotSupported; DivisionByZero of constants; SerializationFailure where a member that holds some of its tables is
-    lost; ObjectNotInPrerequisiteState and ConfigurationLimitExceeded where the topology has no way.
+    Raises FeatureNotSupported; DivisionByZero of constants; SerializationFailure if a member that holds some of its
+    tables is lost; ObjectNotInPrerequisiteState and ConfigurationLimitExceeded if the topology does not permit the
+    query.
 
-    analyze: members are to count what they do. change: the query's rows are to be written, by its participants where they can.
+    analyze: members count what they do. change: the statement that writes the query's rows; participants write them if
+    they can.
     """
     if plan.divides_by_zero:
         raise DivisionByZero("division by zero")
@@ -141,7 +145,9 @@ def _compile_for_host(
     analyze: bool,
     change: StagedChange | None,
 ) -> CompiledQuery:
-    """The query as it runs on another member's Spark; here, where Spark lacks something of it, or its rows cannot travel."""
+    """Compile the query for another member's Spark; for this member if Spark lacks a function that it needs, or if its
+    rows cannot be sent.
+    """
     assert terms.spark_member is not None
     fragment, choice = compile_choice(plan, choice, terms.wish, bindings)
     if choice.engine == "local" or fragment.scans or fragment.functions:
@@ -162,7 +168,7 @@ def physical_plan(
     mesh: Members,
     topology: Topology | None,
 ) -> PhysicalPlan:
-    """The query's plan as it is spread, also where nothing is."""
+    """Return the query's physical plan, even if it is not distributed."""
     return query.physical or _physical(plan, query.choice, terms, bindings, mesh, topology)
 
 
@@ -206,7 +212,7 @@ def _place_plan(
 
 
 def _within(topology: Topology | None, mesh: Members) -> tuple[str, ...]:
-    """The members that may run fragments now: where links say what may be sent, those that the topology names."""
+    """Return the members that may run fragments now: if links restrict what may be sent, those that the topology names."""
     members = data_members(mesh)
     if topology is None or topology.is_open:
         return members
@@ -223,9 +229,9 @@ def _along_links(physical: PhysicalPlan, topology: Topology) -> PhysicalPlan:
 
 
 def pinned_files(plan: logical.Root, mesh: Members) -> dict[str, str]:
-    """The member of each file, or stand-in for files, that only one can read.
+    """Return the member of each file, or `RemoteFileRef`, that only one member can read.
 
-    Raises SerializationFailure when one of those members cannot run anything now.
+    Raises SerializationFailure if one of those members cannot run anything now.
     """
     pinned: dict[str, str] = {}
     able = data_members(mesh)
@@ -283,7 +289,9 @@ def _build_query(physical: PhysicalPlan, terms: Terms, bindings: Bindings, analy
 def _shared_out(
     plan: logical.Root, choice: Choice, terms: Terms, bindings: Bindings, members: tuple[str, ...]
 ) -> Choice:
-    """The local engines of all members, where one would be too small and the choice is ours."""
+    """Choose the local engines of all members, if that of one is too small and the settings leave the choice to the
+    planner.
+    """
     if terms.wish != "auto" or choice.engine == "local":
         return choice
     if any(remote_file_ref(file) is not None for table in _declared_tables(plan) for file in table.files):

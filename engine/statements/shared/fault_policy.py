@@ -66,13 +66,14 @@ class QueryIds(Protocol):
     def is_finished(self) -> bool: ...
 
     def next_query(self) -> QueryId:
-        """The id for a query that the statement runs now."""
+        """Return the id for a query that the statement runs now."""
         ...
 
 
 def next_query_id(record: QueryIds | None, new_id: Callable[[], QueryId]) -> QueryId:
-    """Return the id for a query that runs now. A statement that is repeated as its transaction commits has ended for the
-    history."""
+    """Return the id for a query that runs now. A statement that is repeated during its transaction's commit has no
+    record any more, because it has ended for the history.
+    """
     return new_id() if record is None or record.is_finished else record.next_query()
 
 
@@ -80,8 +81,8 @@ def next_query_id(record: QueryIds | None, new_id: Callable[[], QueryId]) -> Que
 class RepeatableQuery:
     """A query that can be planned again.
 
-    compile_as: the query under these terms, for the members of this moment. context: of the first attempt; a further one
-    differs in its query id, which the record of the statement is told.
+    compile_as: compiles the query under given terms, for the members that are up now. context: of the first attempt; a
+    later one has another query id, which is added to the statement's record.
     """
 
     engine: Opener
@@ -92,7 +93,7 @@ class RepeatableQuery:
     record: QueryIds | None = None
 
     async def open(self) -> BatchStream:
-        """Begin to run it. What runs on this member alone runs as it is."""
+        """Start it. A query that runs on this member alone is not repeated."""
         query = await self.compile()
         stream = await self.engine.open(query, self.context)
         if isinstance(query.runs, CompiledFragment) or self.policy == "fail":
@@ -104,7 +105,7 @@ class RepeatableQuery:
         return RepeatedStream(self, stream, query)
 
     async def compile(self) -> CompiledQuery:
-        """The query for the members of this moment, as its policy wants it."""
+        """Compile the query for the members that are up now, as its policy requires."""
         lasting = self.policy == "wait"
         return await self.compile_as(
             self.terms if self.terms.lasting is lasting else replace(self.terms, lasting=lasting)
@@ -115,7 +116,7 @@ class RepeatableQuery:
         return tuple(query.runs.members) if isinstance(query.runs, DistributedQuery) else (self.engine.mesh.member,)
 
     async def compile_local(self) -> CompiledQuery | None:
-        """The attempt that needs no other member; None: there is none such."""
+        """Compile the attempt that needs no other member; None if that is impossible."""
         query = await self.compile_as(self.terms.on_this_member())
         return None if isinstance(query.runs, DistributedQuery) else query
 
@@ -124,7 +125,7 @@ class RepeatableQuery:
 
 
 class Repetition:
-    """Decides how to proceed when an attempt has failed, by the query's policy. members: of the first attempt."""
+    """Decides by the query's policy how to proceed when an attempt has failed. members: of the first attempt."""
 
     def __init__(self, query: RepeatableQuery, members: Sequence[str]) -> None:
         self._query = query
@@ -132,7 +133,9 @@ class Repetition:
         self._repeats = 0
 
     async def after(self, error: SqlError, is_wanted: Callable[[], bool] = lambda: True) -> CompiledQuery:
-        """The next attempt; raises the error where there is to be none, QueryCanceled once it is no longer wanted."""
+        """Compile the next attempt. Raises the error if there is none, and QueryCanceled once the query is no longer
+        wanted.
+        """
         if not is_transient(error):
             raise error
         self._repeats += 1
@@ -154,7 +157,9 @@ class Repetition:
         return query
 
     def explain_refusal(self, error: SqlError) -> SqlError:
-        """The error of a query that cannot run again, since its client has rows of it: it says so, and who is missing."""
+        """Add to an error why the query cannot run again, because its client has rows of it, and which members are
+        missing.
+        """
         if not is_transient(error):
             return error
         why = (
@@ -172,8 +177,9 @@ class Repetition:
         )
 
     async def _compile_for_all(self, error: SqlError, is_wanted: Callable[[], bool]) -> CompiledQuery:
-        """The query for all members of the last attempt, as soon as all are up: one may be lost while it is compiled, and the
-        plan is then without it, or refused for want of its tables."""
+        """Compile the query for all members of the last attempt, as soon as all are up. A member may be lost during the
+        compilation; then the plan leaves it out, or is refused because its tables are missing.
+        """
         while True:
             await self._wait(error, is_wanted)
             try:
@@ -187,7 +193,7 @@ class Repetition:
                     return query
 
     async def _wait(self, error: SqlError, is_wanted: Callable[[], bool]) -> None:
-        """Until all members of the last attempt are up."""
+        """Wait until all members of the last attempt are up."""
         mesh = self._query.engine.mesh
         if missing := absent_members(mesh, self._members):
             self._tell(error, f"it waits for {', '.join(missing)}")
@@ -201,8 +207,9 @@ class Repetition:
 
 
 class RepeatedStream:
-    """A query's rows, whichever attempt gives them (`engine.contracts.batch_stream.BatchStream`). first: the attempt that `stream`
-    is of."""
+    """The rows of a query, from whichever attempt succeeds (`engine.contracts.batch_stream.BatchStream`). first: the
+    attempt that `stream` belongs to.
+    """
 
     engine_name: Final = "distributed"
 
@@ -240,7 +247,9 @@ class RepeatedStream:
 
 
 def is_transient(error: SqlError) -> bool:
-    """Whether it is the loss of a member or of a connection. What ends this session, ends it."""
+    """Return whether an error is the loss of a member or of a connection. An error that ends this session is not
+    transient.
+    """
     return error.sqlstate in _TRANSIENT and not isinstance(error, FatalError)
 
 

@@ -19,7 +19,7 @@ from wire.errors import InternalError
 
 
 def only_files(plan: Node, targets: Collection[Column], files: Sequence[str]) -> Node:
-    """The plan with the readers that produce one of `targets` reading these files only."""
+    """Return the plan in which the readers that produce one of `targets` read these files only."""
     wanted = {column.id for column in targets}
 
     def narrow(node: Node) -> Node:
@@ -33,8 +33,9 @@ def only_files(plan: Node, targets: Collection[Column], files: Sequence[str]) ->
 
 
 def of_table(table: Table, found: Iterable[str]) -> tuple[str, ...]:
-    """The files that an engine has named, as the table names them and in its order. Raises InternalError for one that is not
-    the table's: it must not be taken for one that is written anew."""
+    """Return the files that an engine has named, under the table's names and in the table's order. Raises InternalError
+    for one that is not the table's, because it would be rewritten by mistake.
+    """
     named = {unquote(urlsplit(file).path) if file.startswith("file:") else file for file in found}
     strangers = named.difference(table.files)
     if strangers:
@@ -43,7 +44,7 @@ def of_table(table: Table, found: Iterable[str]) -> tuple[str, ...]:
 
 
 def below(table: Table, file: str) -> str:
-    """A file's path below its table's folder."""
+    """Return a file's path below its table's folder."""
     return file.removeprefix(table.path.rstrip("/") + "/")
 
 

@@ -21,7 +21,9 @@ from wire.errors import NumericValueOutOfRange, ObjectNotInPrerequisiteState
 
 
 class SessionSequences:
-    """Used by one statement at a time. Methods but `note`, `last_given`, `current` and `last` may block on the catalog database."""
+    """The sequence values of a session; one statement uses it at a time. Methods other than `note`, `last_given`,
+    `current` and `last` may block on the catalog database.
+    """
 
     def __init__(self, store: CatalogStore) -> None:
         self._store = store
@@ -37,7 +39,7 @@ class SessionSequences:
         return block.first
 
     def take(self, sequence: Sequence, count: int) -> npt.NDArray[np.int64]:
-        """The values of `count` rows. Raises SequenceGeneratorLimitExceeded where there are not as many."""
+        """Return values for `count` rows. Raises SequenceGeneratorLimitExceeded if there are not as many."""
         blocks = list(self._blocks(sequence, count))
         if blocks:
             self.note(sequence, blocks[-1].last)
@@ -51,7 +53,7 @@ class SessionSequences:
             yield block
 
     def _block(self, sequence: Sequence, count: int) -> Block:
-        """At most `count` values: those that are held, else new ones, of which the rest of the CACHE is held."""
+        """Return at most `count` values: those that are held, otherwise new ones, of which the rest is held."""
         held = self._held.pop(sequence.counter, None)
         block = held or self._store.advance(sequence, max(count, sequence.cache))
         if block.count <= count:
@@ -61,12 +63,12 @@ class SessionSequences:
         return Block(block.first, block.increment, count)
 
     def note(self, sequence: Sequence, value: int) -> None:
-        """This was the sequence's last value given here, or elsewhere for a statement of this session's."""
+        """Record the last value that a sequence gave here, or elsewhere for a statement of this session."""
         self._given.pop(sequence.oid, None)
         self._given[sequence.oid] = value
 
     def last_given(self, sequence: Sequence) -> int | None:
-        """The last value that it gave here, if any."""
+        """Return the last value that the sequence gave to this session, if any."""
         return self._given.get(sequence.oid)
 
     def current(self, sequence: Sequence) -> int:

@@ -1,6 +1,5 @@
 """Queues of the statements that change the same table, and of definitions. `engine.statements.dml.autocommit_retry`
-says
-when a statement waits in one.
+says when a statement waits in one.
 """
 
 from __future__ import annotations
@@ -20,9 +19,11 @@ class TableQueue:
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     def of(self, table: int) -> asyncio.Lock:
-        """The turn of a table, by its OID: in the order in which they ask. Kept for as long as somebody has it."""
+        """Return the turn of a table, by its OID; it is given in the order of the requests. It is kept as long as a
+        statement refers to it.
+        """
         return self._locks.setdefault(table, asyncio.Lock())
 
     def of_definitions(self) -> asyncio.Lock:
-        """The turn of definitions that others were in the way of."""
+        """Return the turn of definitions that have conflicted with others."""
         return self.of(_DEFINITIONS)

@@ -15,9 +15,10 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The settings of a session that decide where a query runs. local_limit, page_bytes: bytes. memory: as in `ExecutionContext`.
-    lasting: as in `SharedSpec`. spark_member: the member whose Spark is used; None: this one's own. model: how fast the engines
-    are. writes: whether the query's rows are written into files."""
+    """The settings of a session that decide where a query runs. local_limit, page_bytes: in bytes. memory: as in
+    `ExecutionContext`. lasting: as in `SharedSpec`. spark_member: the member whose Spark is used; None: this one's own.
+    model: the speeds of the engines. writes: whether the query's rows are written into files.
+    """
 
     wish: Wish
     distribution: Distribution
@@ -49,5 +50,5 @@ class Terms:
         )
 
     def on_this_member(self) -> Terms:
-        """The terms of a query that is to run on this member alone."""
+        """Return the terms of a query that must run on this member alone."""
         return replace(self, distribution="off", spark_member=None)

@@ -28,12 +28,12 @@ _STYLES: Final[tuple[tuple[str, Callable[[str], bool], tuple[t.PgType, ...]], ..
 
 
 def foreign_styles(settings: SessionSettings) -> tuple[str, ...]:
-    """The settings by which the session writes otherwise than the engines do."""
+    """Return the settings by which the session formats text differently from the engines."""
     return tuple(name for name, is_default, _types in _STYLES if not is_default(settings.get(name)))
 
 
 def check_styles(plan: Node, settings: SessionSettings) -> None:
-    """Raises FeatureNotSupported where the plan casts to text what a setting wants written otherwise."""
+    """Raise FeatureNotSupported if the plan casts a value to text whose format a setting changes."""
     foreign = foreign_styles(settings)
     for name, _is_default, types in _STYLES:
         if name not in foreign:
