@@ -15,7 +15,7 @@ from engine.planner.explain.physical import EdgeAnalysis, InstanceAnalysis, Phys
 
 
 def merge_counters(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Merge the counters of several members: sums, and of times the longest."""
+    """Merge the counters of several members: times by their maximum, all others by their sum."""
     whole: defaultdict[str, int] = defaultdict(int)
     for part in parts:
         for name, value in part.items():
@@ -24,7 +24,7 @@ def merge_counters(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def analysis_of(counters: Mapping[str, int], totals: Mapping[str, float | int | str]) -> PhysicalAnalysis:
-    """The counters as EXPLAIN tells them. Names that this release does not know are left out."""
+    """Return the counters in the form that EXPLAIN prints. Names that this release does not know are left out."""
     edges: defaultdict[int, dict[str, int]] = defaultdict(dict)
     instances: defaultdict[tuple[int, int], dict[str, int]] = defaultdict(dict)
     operators: defaultdict[tuple[int, int], list[Line]] = defaultdict(list)

@@ -28,7 +28,9 @@ _OWN: Final = 2
 
 
 def take_apart(left: list[Any]) -> None:
-    """Free the values of the list, as far as nobody else refers to them. left: the only reference to them; emptied."""
+    """Free the values of the list, except those that something else refers to. left: the only reference to them; it is
+    emptied.
+    """
     while left:
         item = left.pop()
         children = _children(item) if isinstance(item, exp.Expression) else ()
@@ -48,8 +50,9 @@ def _children(node: exp.Expression) -> list[Any]:
 
 
 def frames_of(error: BaseException) -> list[Any]:
-    """Take the tracebacks off an exception and off those that it came from, and return them: their frames refer to whatever the
-    work that failed had made."""
+    """Remove the tracebacks from an exception and from those that caused it, and return them: their frames refer to the
+    values that the failed work had made.
+    """
     taken: list[Any] = []
     seen: BaseException | None = error
     while seen is not None:

@@ -38,7 +38,7 @@ class Drain:
         self._news = asyncio.Event()
 
     def done(self, query: str) -> None:
-        """Nothing of a query runs here any more."""
+        """Note that no part of a query runs here any more."""
         if QueryId.parse(query).initiator != self._mesh.member:
             self._done[query] = None
             if len(self._done) > _REMEMBERED:
@@ -46,13 +46,15 @@ class Drain:
         self._news.set()
 
     def over(self, queries: Iterable[str]) -> None:
-        """Their initiators are done with them."""
+        """Note that the initiators of these queries have finished them."""
         for query in queries:
             self._done.pop(query, None)
         self._news.set()
 
     async def free(self, running: Collection[str]) -> None:
-        """Wait until nothing runs here, and nobody needs what did. running: what does, as it changes."""
+        """Wait until nothing runs here, and no initiator needs a query that did. running: the running queries, a live
+        collection.
+        """
         self._ask()
         while running or self._done:
             self._news.clear()

@@ -11,7 +11,7 @@ from engine.plan_ir.spec import EdgeSpec
 
 
 class EdgeInput:
-    """The rows of an edge at one consuming instance. schema: of its batches, the merge's key taken away."""
+    """The rows of an edge at one consuming instance. schema: of its batches, without the merge's key."""
 
     def __init__(self, edge: EdgeSpec, receiver: Receiver) -> None:
         schema = stream_schema(edge.schema)

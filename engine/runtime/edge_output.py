@@ -46,7 +46,7 @@ class EdgeOutput:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether any receiver may still take rows."""
+        """Whether any receiver may still accept rows."""
         return any(not task.done() or task.result() is not None for task in self._opening)
 
     @property
@@ -56,12 +56,12 @@ class EdgeOutput:
         return [stream for stream in found if stream is not None]
 
     def stream_to(self, receiver: int) -> OutboundStream | None:
-        """The stream to a consuming instance, once it is open."""
+        """Return the stream to a consuming instance; None until it is open."""
         task = self._opening[receiver]
         return task.result() if task.done() and not task.cancelled() and not task.exception() else None
 
     async def wait_opened(self) -> None:
-        """Wait until all streams are open, or not wanted."""
+        """Wait until each stream is open or refused."""
         if not all(task.done() for task in self._opening):
             # Not cancelled with this wait: what is not open by then is `abandon`'s to end.
             await asyncio.wait(self._opening, return_when=asyncio.FIRST_EXCEPTION)
@@ -70,7 +70,7 @@ class EdgeOutput:
                     task.result()
 
     async def send(self, batch: pa.RecordBatch) -> None:
-        """Send a batch to whom its rows are for. Raises what a stream raises, but for refusals."""
+        """Send a batch's rows to their receivers. Raises the errors of the streams, except refusals."""
         if batch.num_rows > _INLINE_ROWS:
             pieces = await self._in_pool(lambda: self._pieces(batch))
         else:
@@ -81,7 +81,7 @@ class EdgeOutput:
             await self._send_to(number, body, rows)
 
     async def finish(self) -> None:
-        """The end: returns when every receiver has everything."""
+        """End the output. Returns when every receiver has all rows."""
         await self.wait_opened()
         if len(self._opening) == 1:
             await self._finish(0)
@@ -91,7 +91,7 @@ class EdgeOutput:
     async def abandon(
         self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
     ) -> None:
-        """Give up what is not over; idempotent, never raises, leaves no socket."""
+        """End the streams that are not finished. Idempotent; never raises; leaves no socket open."""
         opening = [task for task in self._opening if not task.done()]
         for task in opening:
             task.cancel()

@@ -20,7 +20,9 @@ _FIGURES_MAX: Final = 16_384
 
 
 class EndedFigures:
-    """See the module's docstring. Used on the loop's thread. most: figures of all queries together."""
+    """See the module's docstring. Used on the loop's thread. most: the maximum number of counters of all queries
+    together.
+    """
 
     def __init__(self, most: int = _FIGURES_MAX) -> None:
         self._most = most
@@ -31,13 +33,16 @@ class EndedFigures:
         return len(self._kept)
 
     def find(self, query: str, now: Observed = ([], [])) -> Observed:
-        """The figures of a query; none if it is not known, or no longer. now: what is still counted of a part that is ending, which
-        does not have what it has let go of."""
+        """Return the figures of a query; none if it is unknown or forgotten. now: the current counters of a part that
+        is ending; those of the resources that it has released are added.
+        """
         earlier = self._kept.get(query)
         return now if earlier is None else _merge(earlier, now)
 
     def keep(self, query: str, observed: Observed) -> None:
-        """Keep what is counted as a query's part ends. It may end in steps: what was let go of at one is kept from that before."""
+        """Keep the counters of a query whose part ends. A part may end in steps: the counters of resources that are
+        released in one step are kept from the step before.
+        """
         observed = self.find(query, observed)
         if (earlier := self._kept.pop(query, None)) is not None:
             self._figures -= _weight(earlier)

@@ -54,18 +54,18 @@ class EngineSpeeds:
         self._saving: set[asyncio.Future[Any]] = set()
 
     def start(self) -> None:
-        """Measure the machine soon, if that has not been done."""
+        """Schedule the measurement of the machine, if it has not been measured."""
         if not self._times.is_measured:
             self._measuring = asyncio.get_running_loop().create_task(self._measure())
 
     async def close(self) -> None:
-        """End what runs, before the pool is closed."""
+        """Stop the measurement, before the pool is closed."""
         if self._measuring is not None:
             await stop_task(self._measuring)
 
     @property
     def model(self) -> EngineModel:
-        """How fast the engines are, as far as is known now: the same object until another is known. Any thread may ask."""
+        """The currently known speeds of the engines. It is the same object until they change. Any thread may read it."""
         spark = self._spark
         # Another member's Spark is not seen from here: it starts with its member.
         is_started = spark.start_seconds is not None or self._config.spark.member is not None
@@ -75,7 +75,7 @@ class EngineSpeeds:
     async def open(
         self, fragment: CompiledFragment, context: ExecutionContext, expected: Expected | None
     ) -> BatchStream:
-        """Begin to run a fragment on its engine, and watch how long it takes. expected: what it should take. Raises SqlError."""
+        """Start a fragment on its engine, and observe how long it takes. expected: the expected time. Raises SqlError."""
         self._note_start()
         is_local = fragment.engine == "local"
         is_started = is_local or self._spark.start_seconds is not None
@@ -87,7 +87,7 @@ class EngineSpeeds:
         return self._times.watch(stream, fragment.engine, expected, begun)
 
     def _note_start(self) -> None:
-        """Learn how long Spark took to start, as soon as it has."""
+        """Record how long Spark took to start, once it has."""
         seconds = self._spark.start_seconds
         if seconds is not None and seconds != self._start_seconds:
             self._start_seconds = seconds

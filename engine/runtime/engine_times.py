@@ -56,8 +56,10 @@ _SPEED_MAX: Final = 8.0
 
 
 class Known(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The part of it that is kept. speed: of its cores, 1 being those that the model's constants are of; None: not measured. local,
-    spark: logarithms of an engine's factors, of what is fixed and of work. spark_start: seconds."""
+    """The facts that are kept in the file. speed: that of the cores, relative to those that the model's constants were
+    measured on; None if not measured. local, spark: the logarithms of an engine's factors, for its fixed time and for
+    its work. spark_start: in seconds.
+    """
 
     speed: float | None = None
     local: tuple[float, float] = (0.0, 0.0)
@@ -67,8 +69,9 @@ class Known(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The facts that do not change. local_cores: threads of the local engine. local_memory: bytes. shared: whether Spark's tasks
-    run on this machine, too."""
+    """The facts that do not change. local_cores: threads of the local engine. local_memory: bytes. shared: whether
+    Spark's tasks run on this machine, too.
+    """
 
     local_cores: int = 2
     local_memory: int = 2 << 30
@@ -77,7 +80,9 @@ class Machine:
 
 @mutable
 class _Watch:
-    """disturbed: whether another one was asked while this one was."""
+    """A stream that is observed. inside: the seconds within `next_batch`. disturbed: whether another stream was asked
+    for a batch at the same time.
+    """
 
     engine: EngineName
     expected: Expected
@@ -87,7 +92,7 @@ class _Watch:
 
 
 class EngineTimes:
-    """See the module's docstring. save: keeps what is known in the file. clock: seconds."""
+    """See the module's docstring. save: saves the known facts in the file. clock: seconds."""
 
     def __init__(
         self,
@@ -110,8 +115,9 @@ class EngineTimes:
         return self.known.speed is not None
 
     def model(self, spark_cores: float, *, spark_started: bool, busy: int = 0) -> EngineModel:
-        """The model now, the same object as long as it is the same. busy: statements that keep the local engine's cores from
-        others, where Spark has cores elsewhere."""
+        """Return the current model, the same object as long as it does not change. busy: the number of statements that
+        occupy the local engine's cores; it counts if Spark has cores elsewhere.
+        """
         # Powers of two: each model is another key of compiled statements.
         halved = 0 if self._machine.shared else min(busy, 7).bit_length()
         key = (spark_cores, spark_started, halved)
@@ -136,15 +142,15 @@ class EngineTimes:
     # -- what is told --------------------------------------------------------------------------------------------
 
     def note_speed(self, speed: float) -> None:
-        """The machine's speed was measured."""
+        """Record the measured speed of the machine."""
         self._change(msgspec.structs.replace(self.known, speed=_clamp(speed, 1 / _SPEED_MAX, _SPEED_MAX)), publish=True)
 
     def note_spark_start(self, seconds: float) -> None:
-        """Spark took so long to start."""
+        """Record the time that Spark took to start."""
         self._change(msgspec.structs.replace(self.known, spark_start=_clamp(seconds, _START_MIN, _START_MAX)))
 
     def note(self, engine: EngineName, expected: Expected, seconds: float) -> None:
-        """A statement took so long on an engine, alone."""
+        """Record the time that a statement took on an engine, undisturbed by others."""
         factors = list(self.known.local if engine == "local" else self.known.spark)
         at = 0 if expected.fixed >= expected.work else 1
         wanted, other = (expected.fixed, expected.work) if at == 0 else (expected.work, expected.fixed)
@@ -168,24 +174,26 @@ class EngineTimes:
     # -- streams -------------------------------------------------------------------------------------------------
 
     def watch(self, stream: BatchStream, engine: EngineName, expected: Expected | None, begun: float) -> BatchStream:
-        """The stream, watched if it may tell something. begun: when it began to be opened, by the clock."""
+        """Return the stream, wrapped in an observer if its time may count. begun: when it started to be opened, by the
+        clock.
+        """
         if expected is None or (engine == "local" and expected.total < _WATCHED_SECONDS):
             return stream
         watch = _Watch(engine, expected, begun, self.clock() - begun)
         return WatchedStream(self, stream, watch)
 
     def enter(self, watch: _Watch) -> None:
-        """A stream is asked for a batch."""
+        """Note that a stream is asked for a batch."""
         for other in self._watches.values():
             other.disturbed = watch.disturbed = True
         self._watches[id(watch)] = watch
 
     def leave(self, watch: _Watch) -> None:
-        """It has answered."""
+        """Note that it has answered."""
         self._watches.pop(id(watch), None)
 
     def end(self, watch: _Watch, *, complete: bool) -> None:
-        """A stream has ended. complete: it has given all of its rows."""
+        """Note that a stream has ended. complete: it has delivered all of its rows."""
         outside = self.clock() - watch.begun - watch.inside
         told = watch.inside > watch.expected.total if not complete else outside <= watch.inside
         if told and not watch.disturbed and max(watch.inside, watch.expected.total) >= _WATCHED_SECONDS:
@@ -193,7 +201,7 @@ class EngineTimes:
 
 
 class WatchedStream:
-    """A stream whose time is told to `EngineTimes` (`engine.contracts.batch_stream.BatchStream`)."""
+    """A stream whose time is reported to `EngineTimes` (`engine.contracts.batch_stream.BatchStream`)."""
 
     def __init__(self, times: EngineTimes, stream: BatchStream, watch: _Watch) -> None:
         self._times = times
@@ -239,14 +247,14 @@ def _has_moved(before: Known, now: Known) -> bool:
 
 
 class KnownFile:
-    """The file in which a member keeps what it knows of its engines."""
+    """The file in which a member keeps the known facts about its engines."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
 
     def load(self) -> Known:
-        """Read what is known: nothing where there is no file, or none that can be read. Blocks on the disk."""
+        """Read the known facts; the defaults if there is no readable file. Blocks on the disk."""
         try:
             return _within_limits(msgspec.json.decode(self._path.read_bytes(), type=Known))
         except FileNotFoundError:
@@ -256,7 +264,7 @@ class KnownFile:
             return Known()
 
     def save(self, known: Known) -> None:
-        """Write what is known. Blocks on the disk; from any thread."""
+        """Write the known facts. Blocks on the disk; may be called on any thread."""
         written = self._path.with_name(self._path.name + ".new")
         try:
             with self._lock:
@@ -267,7 +275,7 @@ class KnownFile:
 
 
 def _within_limits(known: Known) -> Known:
-    """Return what may be true of what a file says."""
+    """Return the facts of a file, each limited to its plausible range."""
     speed = None if known.speed is None else _clamp(known.speed, 1 / _SPEED_MAX, _SPEED_MAX)
     local, spark = ((_factor(pair[0]), _factor(pair[1])) for pair in (known.local, known.spark))
     return Known(speed, local, spark, _clamp(known.spark_start, _START_MIN, _START_MAX))

@@ -33,7 +33,7 @@ PART: Final = frozenset(("part",))
 
 
 class PeerStatements:
-    """Thread-safe."""
+    """See the module's docstring. Thread-safe."""
 
     def __init__(self) -> None:
         self._passed: WeightedLruCache[tuple[EngineName, str, frozenset[str]], tuple[str, ...]] = WeightedLruCache(
@@ -41,7 +41,8 @@ class PeerStatements:
         )
 
     def require(self, query: str, engine: EngineName, statement: str, relations: frozenset[str]) -> tuple[str, ...]:
-        """The files that the statement names. Raises InsufficientPrivilege unless the compiler could have made it.
+        """Return the files that the statement names. Raises InsufficientPrivilege unless the compiler could have made
+        the statement.
 
         relations: the tables that it may name. Takes some milliseconds the first time.
         """

@@ -60,7 +60,7 @@ class PlanningPool:
         self._refused = 0
 
     async def run(self, call: Callable[[], T], *, long: bool = False) -> T:
-        """Run a call that reads or plans a statement on an operation thread. long: it waits for its turn.
+        """Run a call that parses or plans a statement on an operation thread. long: it waits for its turn.
 
         Raises what the call raises, and OutOfMemory.
         """
@@ -75,14 +75,16 @@ class PlanningPool:
 
     @property
     def live_nodes(self) -> int:
-        """About how many tokens, nodes and expressions of long statements there are. May be asked from any thread."""
+        """The approximate number of tokens, nodes and expressions of long statements. May be read on any thread."""
         return self._held + sum(work.steps for work in list(self._works))
 
     def dispose_with(self, owner: object, parts: list[Any], nodes: int, *, cached: bool = False) -> None:
-        """Have the parts of `owner` taken apart when it is freed, as long work, as far as nobody else refers to them.
+        """Free the parts of `owner` a piece at a time when it is freed, as long work, except those that something else
+        refers to.
 
-        owner: whatever takes weak references. parts: values that only the owner refers to; not the owner itself. nodes: how many
-        they have, about. cached: the owner outlives its statement, so that its nodes count when it is gone.
+        owner: any object that supports weak references. parts: values that only the owner refers to; not the owner
+        itself. nodes: their approximate number of nodes. cached: the owner outlives its statement, so that its nodes
+        count only from its end on.
         """
         loop = asyncio.get_running_loop()
         finalizer = weakref.finalize(owner, _tell, loop, functools.partial(self._dispose, parts, nodes, cached=cached))
@@ -90,7 +92,7 @@ class PlanningPool:
         self._held += 0 if cached else nodes
 
     async def close(self) -> None:
-        """Take no more apart; what is left ends with the process. Idempotent."""
+        """Stop freeing values; the rest ends with the process. Idempotent."""
         for task in self._disposals:
             task.cancel()
         if self._disposals:
@@ -111,8 +113,10 @@ class PlanningPool:
             self._turns.release()
 
     def statistics(self) -> Mapping[str, int]:
-        """waiting: long statements that wait for their turn. live_nodes: as the property. interrupted, refused: statements that
-        were ended while they were planned, by an interrupt and for want of memory, since the member's start."""
+        """Return the pool's counters. waiting: long statements that wait for their turn. live_nodes: as the property.
+        interrupted, refused: statements that ended during planning since the member's start, by an interrupt and for
+        lack of memory.
+        """
         return {
             "waiting": self._waiting,
             "live_nodes": self.live_nodes,
@@ -162,6 +166,6 @@ def _run_work(work: StatementWork, call: Callable[[], T]) -> T:
 
 
 def _tell(loop: asyncio.AbstractEventLoop, call: Callable[[], None], _ended: Future[T] | None = None) -> None:
-    """Run a call on the loop's thread, from whichever thread; a loop that is closed runs none any more."""
+    """Run a call on the loop's thread; may be called on any thread. A loop that is closed does not run it."""
     if not loop.is_closed():
         loop.call_soon_threadsafe(call)

@@ -57,7 +57,7 @@ class MemberQueries:
     # -- what the coordinator of this member says ---------------------------------------------------------------
 
     def begin(self, query: str, participants: tuple[str, ...], now: float) -> list[Instruction]:
-        """This member initiates. participants: all members that run fragments, this one first."""
+        """Begin a query that this member initiates. participants: all members that run fragments, this one first."""
         assert participants[0] == self._member == QueryId.parse(query).initiator, f"{query} is not ours to begin"
         assert query not in self._queries, f"{query} began twice"
         assert query not in self._over, f"{query} is over"
@@ -65,17 +65,19 @@ class MemberQueries:
         return []
 
     def fragments_started(self, query: str, fragments: tuple[int, ...], now: float) -> list[Instruction]:
-        """The fragments of a Run, or of a begin, were set up. fragments: their numbers, each once."""
+        """Note that the fragments of a Run, or of a begin, were set up. fragments: their numbers, each once."""
         known = self._queries[query]
         return self._settle(known, known.fragments_started(fragments), now)
 
     def fragment_ended(self, query: str, fragment: int, cause: Cause | None, now: float) -> list[Instruction]:
-        """None: whole output sent and taken."""
+        """Note that a fragment has ended. cause: why; None if its whole output was sent and taken."""
         known = self._queries[query]
         return self._settle(known, known.fragment_ended(fragment, cause, now), now)
 
     def cancel(self, query: str, cause: Cause, now: float) -> list[Instruction]:
-        """Wanted here: user, timeout, a portal closed early (00000, initiator only), a failure, a broken stream (echo)."""
+        """Stop a query for a cause on this member: user, timeout, a portal closed early (00000, initiator only), a
+        failure, a broken stream (echo).
+        """
         known = self._queries.get(query)
         if known is None:
             return []
@@ -83,18 +85,20 @@ class MemberQueries:
         return self._stop(known, cause, self._member, now)
 
     def streams_arrived(self, query: str) -> list[Instruction]:
-        """Initiator: all that other members give to the query is here, in memory or on disk."""
+        """Initiator: note that everything that other members send to the query is here, in memory or on disk."""
         if (known := self._queries.get(query)) is not None:
             known.streams_arrived()
         return []
 
     def finish(self, query: str, now: float) -> list[Instruction]:
-        """Initiator: the root is at its end and every stream has arrived whole."""
+        """Initiator: note that the root has ended and every stream has arrived whole."""
         known = self._queries.get(query)
         return [] if known is None else self._settle(known, known.finish(), now)
 
     def channel(self, query: str, now: float) -> ChannelState:
-        """A sender wants to open a channel: may a mailbox be registered? An early one counts from this moment."""
+        """Decide whether a mailbox may be registered for a sender that wants to open a channel. The time of an early
+        one runs from this moment.
+        """
         known = self._queries.get(query)
         if known is not None:
             if not known.under_way:
@@ -111,7 +115,7 @@ class MemberQueries:
     # -- what other members say ---------------------------------------------------------------------------------
 
     def on_message(self, sender: str, message: ControlMessage, body: bytes, now: float) -> list[Instruction]:
-        """A Start (with its body), Cancel, Check or CheckResponse came from another member."""
+        """Handle a Start (with its body), Cancel, Check or CheckResponse from another member."""
         match message:
             case Start():
                 return self._on_start(sender, message, body, now)
@@ -137,7 +141,7 @@ class MemberQueries:
     # -- what time says -----------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> list[Instruction]:
-        """End what waited too long; ask each initiator, in one message, about its queries that have gone on for long."""
+        """End what has waited too long, and ask each initiator, in one message, about its long-running queries."""
         instructions: list[Instruction] = []
         for query in list(self._queries.values()):
             instructions += self._settle(query, query.expire(self._limits, now), now)
@@ -145,11 +149,11 @@ class MemberQueries:
         return instructions + self._checks(now)
 
     def active(self) -> tuple[str, ...]:
-        """The queries that this member takes part in, those included that are being stopped."""
+        """Return the queries that this member takes part in, including those that are being stopped."""
         return tuple(query.token for query in self._queries.values() if query.state != "early")
 
     def statistics(self) -> Mapping[str, int]:
-        """How many queries are in which state. All but `over` are nil when nothing runs."""
+        """Return the number of queries in each state. All except `over` are zero when nothing runs."""
         counts = {"early": 0, "running": 0, "finishing": 0, "stopping": 0, "over": len(self._over)}
         for query in self._queries.values():
             counts[query.state] += 1
@@ -191,7 +195,7 @@ class MemberQueries:
         return self._stop(query, Cause.of_message(message), sender, now)
 
     def _on_cancel_request(self, sender: str, message: Cancel, query: Query | None, now: float) -> list[Instruction]:
-        """The first of the two steps: a participant wants the query to be over."""
+        """Handle the first of the two steps of a cancel: a participant asks the initiator to stop the query."""
         if query is None:
             return []
         if sender not in query.participants:
@@ -244,7 +248,7 @@ class MemberQueries:
         return self._settle(query, query.stop(cause, source, now), now)
 
     def _settle(self, query: Query, instructions: list[Instruction], now: float) -> list[Instruction]:
-        """Take a query that is over out of the registry."""
+        """Remove a query that is over from the registry."""
         if query.state == "over":
             del self._queries[query.token]
             self._over.remember(query.token, now)
@@ -252,7 +256,7 @@ class MemberQueries:
 
 
 class OverQueries:
-    """The tokens of queries that are over, the oldest first: as many, and as long, as the limits say."""
+    """The tokens of queries that are over, oldest first, bounded in number and time by the limits."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -276,7 +280,7 @@ class OverQueries:
 
 
 def initiator_of(token: str) -> str | None:
-    """The member that a query's token names, or None if it is no token: peers may say anything."""
+    """Return the member that a query's token names, or None for an invalid token, which a peer may send."""
     try:
         return QueryId.parse(token).initiator
     except ValueError:

@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 class QueryRun:
     """See the module's docstring. numbers: of the instances that run as tasks, as `Host.instance_ended` names them.
 
-    statements: what another member may have this one run, where the query is another's; None: this member has compiled it.
+    statements: checks the statements of another member's query; None if this member has compiled the query.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class QueryRun:
         self.numbers = tuple(n for n, i in enumerate(spec.instances) if self._fragments[i.fragment].output is not None)
 
     def start(self) -> None:
-        """Adopt the mailboxes of all inputs, then begin to run."""
+        """Adopt the mailboxes of all inputs, then start the instances."""
         self.inputs.adopt()
         loop = asyncio.get_running_loop()
         for number in self.numbers:
@@ -76,7 +76,7 @@ class QueryRun:
             task.add_done_callback(functools.partial(self._on_instance_ended, number))
 
     def instance_states(self) -> Iterator[tuple[InstanceSpec, FragmentSpec, InstanceState, float]]:
-        """Each instance that runs here: what has become of it, and the seconds that it has run so far."""
+        """Yield each instance that runs here with its state and the seconds that it has run so far."""
         so_far = asyncio.get_running_loop().time() - self._started
         for number, instance in enumerate(self._instances):
             ran = f"instance.{instance.fragment}.{instance.instance}"
@@ -97,12 +97,12 @@ class QueryRun:
         return self._edges.get(number)
 
     def root(self, schema: pa.Schema) -> Source:
-        """The stream that the portal reads. schema: of its batches, in carriers."""
+        """Return the stream that the portal reads. schema: of its batches, in carriers."""
         fragment, instance = self._root_instance()
         return self._sources.read(fragment, instance, schema, None)
 
     def root_operators(self, source: Source) -> Mapping[str, int]:
-        """The counters by operator of the root's engine, after the end (`engine.contracts.profile`)."""
+        """Return the counters by operator of the root's engine, after its end (`engine.contracts.profile`)."""
         return self._sources.operators(source, self._root_instance()[1])
 
     @property
@@ -119,12 +119,12 @@ class QueryRun:
         self._spans.record_root(self._root_instance()[1], rows, error)
 
     def _root_instance(self) -> tuple[FragmentSpec, InstanceSpec]:
-        """The fragment without an output; only the initiator has an instance of it."""
+        """Return the fragment without an output, and its only instance, which is on the initiator."""
         instance = next(i for i in self._instances if self._fragments[i.fragment].output is None)
         return self._fragments[instance.fragment], instance
 
     def stop(self, cause: Cause) -> None:
-        """End all instances now; each reports its end. Only the first call says anything new."""
+        """End all instances now; each reports its end. Only the first call has an effect."""
         if self._cause is None:
             self._cause = cause
             for task in self._tasks.values():
@@ -209,7 +209,7 @@ class QueryRun:
                 await source.close()
 
     async def _produce_in_tasks(self, instance: InstanceSpec) -> None:
-        """On Spark: its tasks are the senders, once it is known where the receivers are."""
+        """Run an instance on Spark: its tasks are the senders, once the receivers' addresses are known."""
         fragment = self._fragments[instance.fragment]
         assert fragment.output is not None, "the root runs in this process"
         assert instance.statement is not None, "on Spark each instance has a statement of its own"
@@ -265,7 +265,9 @@ class QueryRun:
     def _count(
         self, instance: InstanceSpec, edge: EdgeSpec, counted: tuple[int, int, int, int], started: float
     ) -> None:
-        """counted: rows, each once, however many receivers got it; batches, bytes and stalls of all streams."""
+        """Count an instance's output. counted: rows, each once, however many receivers got it; batches, bytes and
+        stalls of all streams.
+        """
         micros = int((asyncio.get_running_loop().time() - started) * 1e6)
         sent, ran = f"edge.{edge.id}", f"instance.{instance.fragment}.{instance.instance}"
         for name, count in zip(("rows", "batches", "bytes", "stalls"), counted, strict=True):

@@ -17,8 +17,9 @@ _PAUSE_SECONDS: Final = 0.1
 
 
 class IdleSpool:
-    """The spool of one receiver, for while its consumer is idle. bytes_max: what may lie on disk; when it does, producers wait
-    as they otherwise would."""
+    """The spool of one receiver, for the time in which its consumer is idle. bytes_max: the limit on disk; when it is
+    reached, producers wait as they would without a spool.
+    """
 
     def __init__(self, receiver: Receiver, bytes_max: int) -> None:
         receiver.share.bytes_max = bytes_max
@@ -26,11 +27,11 @@ class IdleSpool:
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
-        """The consumer has what it asked for."""
+        """Note that the consumer has the rows that it asked for."""
         self._timer = asyncio.get_running_loop().call_later(_PAUSE_SECONDS, self._receiver.spool, True)
 
     def end(self) -> None:
-        """It asks for more, or never will; idempotent."""
+        """Note that the consumer asks for more rows, or never will. Idempotent."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
