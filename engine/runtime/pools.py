@@ -21,9 +21,13 @@ T = TypeVar("T")
 
 
 class Pools:
-    """operations: short calls of statements. messages: steps of distributed queries; they have threads of their own,
-    because a statement that takes long to bind must not delay a cancel. writers: threads that only write files, so that
-    no short call waits for a disk. planning: long statements, on the operation threads.
+    """The pools of a member.
+
+    - operations: short calls of statements
+    - messages: steps of distributed queries; they have threads of their own, because a statement that takes long to bind must not
+      delay a cancel
+    - writers: threads that only write files, so that no short call waits for a disk
+    - planning: long statements, on the operation threads
     """
 
     def __init__(self, operation_threads: int, writer_threads: int, memory_bytes: int) -> None:

@@ -27,14 +27,17 @@ _DIGITS_MOST: Final = 400
 
 
 class HintedError(ValueError):
-    """An error whose text is the hint: a unit that is none of the setting's, a number that is none of an integer's."""
+    """An error whose text is the hint: for a unit that the setting does not have, and for a number that is no valid
+    integer.
+    """
 
 
 def read_whole(text: str, units: Mapping[str, float] | None = None, bare: float = 1) -> int:
-    """A whole number, in hexadecimal or octal too, or one with a fraction or an exponent, rounded after its unit is applied.
+    """Read a whole number, which may be hexadecimal or octal, or one with a fraction or an exponent, which is rounded
+    after its unit is applied.
 
-    units: the units that may stand behind it, with their sizes, `bare` being that of a number without one; None: no unit may.
-    Raises ValueError, and `HintedError` with what to do.
+    units: the units that may follow it, with their sizes; `bare` is the size of a number without a unit; None: no unit
+    is allowed. Raises ValueError, and `HintedError` with what to do.
     """
     found = _READ_WHOLE.fullmatch(text)
     if found is None or len(text) > _DIGITS_MOST:
@@ -48,7 +51,7 @@ def read_whole(text: str, units: Mapping[str, float] | None = None, bare: float 
 
 
 def read_real(text: str) -> float:
-    """A number as strtod reads it. Raises ValueError, for NaN and what no double holds too."""
+    """Read a number as strtod does. Raises ValueError, also for NaN and for a number that no double can hold."""
     found = _READ_REAL.fullmatch(text)
     if found is None or found["unit"]:
         raise ValueError
@@ -90,6 +93,6 @@ def _factor(unit: str, units: Mapping[str, float] | None, bare: float) -> float:
 
 
 def memory_bytes(text: str) -> int:
-    """The bytes of a memory size of the configuration, such as `2GB` or `512m`: units of 1024, in either case."""
+    """Return the bytes of a memory size in the configuration, such as `2GB` or `512m`: units of 1024, in either case."""
     number, unit = re.findall(r"[\d.]+|[a-z]", text.lower())[:2]
     return int(float(number) * 1024 ** "bkmgt".index(unit))

@@ -38,7 +38,7 @@ def _key(arguments: Arguments) -> Key:
 
 
 async def wait(session: SessionState, name: str, arguments: Arguments) -> None:
-    """Take the lock of a call that is to be evaluated. Raises DeadlockDetected, LockNotAvailable."""
+    """Take the lock of a call that is about to be evaluated. Raises DeadlockDetected, LockNotAvailable."""
     if None not in arguments:
         shared, transaction = WAITING[name]
         seconds = session.settings.time_ms("lock_timeout") / 1000

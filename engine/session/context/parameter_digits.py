@@ -17,8 +17,9 @@ Digits = Mapping[int, tuple[int, int, int]]
 
 
 def digits_of(parameters: Sequence[t.PgType], arguments: Sequence[Any]) -> Digits:
-    """Return the digits of parameters that are numerics, and the dimensions of those that are arrays. A value of another type
-    has no digits."""
+    """Return the digits of numeric parameters, and the dimensions of array parameters. A value of another type has no
+    digits.
+    """
     found = {}
     for index, (pg, value) in enumerate(zip(parameters, arguments, strict=True), 1):
         values = _leaves(value) if pg.is_array else [value]

@@ -22,7 +22,9 @@ _HINT: Final = "Anyone can COPY to stdout or from stdin. psql's \\copy command a
 
 
 def require_permitted(statement: Statement, authority: Callable[[], Authority]) -> None:
-    """authority: of the role that the session is. Raises InsufficientPrivilege."""
+    """Check that the current role may run COPY of a server file, CHECKPOINT, or a statement that creates foreign
+    tables. authority: that of the current role. Raises InsufficientPrivilege.
+    """
     match statement:
         case Copy(file=str()):
             reads = isinstance(statement, CopyFrom)

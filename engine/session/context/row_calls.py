@@ -33,7 +33,9 @@ Pool = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class RowCall:
-    """place: of its column. arguments: each by its column's place, or as a constant."""
+    """A call that is made for each row. place: the position of its column. arguments: each is the position of a column,
+    or a constant.
+    """
 
     place: int
     call: Call
@@ -42,7 +44,7 @@ class RowCall:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A plan without the calls that are made for its rows. width: how many columns it has for the client."""
+    """A plan without the calls that are made for its rows. width: the number of columns that the client receives."""
 
     plan: Root
     calls: tuple[RowCall, ...]
@@ -88,7 +90,7 @@ def _is_made_for_rows(expr: Expr, node: Evaluator) -> bool:
 
 
 class RowCallStream:
-    """A `BatchStream` of another one's rows, of which the calls' columns are filled in. pool: where what blocks runs."""
+    """A `BatchStream` of another one's rows, in which the calls' columns are filled in. pool: runs calls that block."""
 
     def __init__(
         self, stream: BatchStream, made: Split, session: SessionState, parameters: Mapping[int, Any], pool: Pool

@@ -32,7 +32,7 @@ _LOOKED_IN: Final = (PG_CATALOG, INFORMATION_SCHEMA, SLUICE)
 
 
 class SettingsFacts:
-    """Facts that follow from settings alone. user: who logged in. spark_member: as in `Terms`."""
+    """Facts that follow from settings alone. user: the user that logged in. spark_member: as in `Terms`."""
 
     def __init__(self, settings: SessionSettings, user: str, spark_member: str | None) -> None:
         self._settings = settings
@@ -48,14 +48,18 @@ class SettingsFacts:
         self.input = InputSettings.read(settings.get, 0)
 
     def terms(self, model: EngineModel) -> Terms:
-        """The terms under which a query is compiled now. model: how fast the engines are, which changes without a setting."""
+        """Return the terms under which a query is compiled now. model: the speeds of the engines, which change without
+        a setting.
+        """
         if self._terms is None or self._terms.model is not model:
             self._terms = Terms.of(self._settings, model, self.memory, self._spark_member)
         return self._terms
 
 
 class LatestJudge:
-    """The judge of the latest state of the catalog: what it has found holds while rights and roles are the same."""
+    """The judge of the latest state of the catalog. Its cached results are valid as long as privileges and roles do not
+    change.
+    """
 
     def __init__(self) -> None:
         self._judge = Judge(Rights(), Roles())
@@ -68,8 +72,9 @@ class LatestJudge:
 
 
 class CatalogFacts:
-    """Facts that follow from settings and a state of the catalog. authority: the rights of the session's current role.
-    own_name: its name."""
+    """Facts that follow from settings and a state of the catalog. authority: the privileges of the session's current
+    role. own_name: its name.
+    """
 
     def __init__(
         self, settings: SessionSettings, snapshot: Snapshot, own_name: str, authority: Callable[[], Authority]
@@ -82,8 +87,10 @@ class CatalogFacts:
 
     @cached_property
     def schemas_named(self) -> tuple[str, ...]:
-        """The setting's schemas but those that do not exist or may not be used. `$user` is none of the system's: a role of that
-        name would else find its relations first, and make its own there."""
+        """The schemas of the setting search_path, except those that do not exist or may not be used. `$user` never
+        stands for a system schema: otherwise a role of that name would find the schema's relations first, and create
+        its own there.
+        """
         snapshot, authority, own = self.snapshot, self.authority, self._own_name
         users = None if own in _LOOKED_IN else own
         names = [_unquote(part) for part in self._named.split(",")]
@@ -93,7 +100,7 @@ class CatalogFacts:
 
     @cached_property
     def search_path(self) -> tuple[str, ...]:
-        """The effective search path, pg_catalog first unless named."""
+        """The effective search path, with pg_catalog first unless it is named."""
         named = self.schemas_named
         return (*(x for x in _SYSTEM_SCHEMAS if x not in named), *named)
 

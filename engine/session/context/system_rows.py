@@ -17,7 +17,9 @@ from engine.plan_ir.rewrite import rewrite_plan
 
 
 def with_rows_of_now(plan: Root, find: Callable[[SystemTable], Relation | None]) -> Root:
-    """The plan itself where all rows are the same. find: gives a relation as it is now, or itself; what it raises is raised."""
+    """Return the plan with the current rows of its system relations; the same plan if no rows have changed. find:
+    returns the current state of a relation, or the relation itself; its errors are raised.
+    """
     found: dict[int, SystemTable] = {}
 
     def of_now(node: Node) -> Node:

@@ -36,10 +36,13 @@ class PlannedMutation:
     """A bound statement, with the conditions under which it stays valid: if the key is equal, binding the statement
     again would give the same result.
 
-    key: None if it is valid for one execution only. reads: the relations that it names. requirements: the privileges
-    that each execution needs. long: whether it waits for its turn to be planned. direct: makes its rows without an
-    engine, if they can be made so; then the statement is also valid under `definitions`, whatever rows the table has.
-    read_by: the settings by which its literals were read.
+    - key: None if it is valid for one execution only
+    - reads: the relations that it names
+    - requirements: the privileges that each execution needs
+    - long: whether it waits for its turn to be planned
+    - direct: makes its rows without an engine, if they can be made so; then the statement is also valid under `definitions`,
+      whatever rows the table has
+    - read_by: the settings by which its literals were read
     """
 
     bound: BoundMutation

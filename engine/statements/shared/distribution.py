@@ -79,9 +79,9 @@ class DistributedQuery:
 class CompiledQuery:
     """A query ready to run: one fragment here, or fragments on several members.
 
-    physical: the distributed plan; None if it was clear without one that the query is not distributed. values: of the
-    fragment's parameters, if it is compiled for any values (`engine.sql.trees.parameters`). constant: the rows, if each
-    execution returns the same ones; None if not, or if that is unknown.
+    - physical: the distributed plan; None if it was clear without one that the query is not distributed
+    - values: of the fragment's parameters, if it is compiled for any values (`engine.sql.trees.parameters`)
+    - constant: the rows, if each execution returns the same ones; None if not, or if that is unknown
     """
 
     choice: Choice

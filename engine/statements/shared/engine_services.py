@@ -28,12 +28,22 @@ T = TypeVar("T")
 
 
 class EngineServices(Protocol):
-    """store: the catalog. commits: the queue of the sessions' commits. roots: the folders where files of foreign tables
-    may be. turns: queues of statements that wait for each other. copies: the running COPY statements. maintenance: the
-    tables that VACUUM and ANALYZE are processing. planning: the threads that plan. background: tasks that no statement
-    waits for. executors: DuckDB and Spark. tables: the folder of stored tables, which all members of the catalog see.
-    copy_roots: the folders where files of COPY may be. speeds: those of the engines. queries: starts compiled queries.
-    parser: parses query strings.
+    """See the module's docstring.
+
+    - store: the catalog
+    - commits: the queue of the sessions' commits
+    - roots: the folders where files of foreign tables may be
+    - turns: queues of statements that wait for each other
+    - copies: the running COPY statements
+    - maintenance: the tables that VACUUM and ANALYZE are processing
+    - planning: the threads that plan
+    - background: tasks that no statement waits for
+    - executors: DuckDB and Spark
+    - tables: the folder of stored tables, which all members of the catalog see
+    - copy_roots: the folders where files of COPY may be
+    - speeds: those of the engines
+    - queries: starts compiled queries
+    - parser: parses query strings
     """
 
     config: EngineConfig

@@ -15,9 +15,14 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The settings of a session that decide where a query runs. local_limit, page_bytes: in bytes. memory: as in
-    `ExecutionContext`. lasting: as in `SharedSpec`. spark_member: the member whose Spark is used; None: this one's own.
-    model: the speeds of the engines. writes: whether the query's rows are written into files.
+    """The settings of a session that decide where a query runs.
+
+    - local_limit, page_bytes: in bytes
+    - memory: as in `ExecutionContext`
+    - lasting: as in `SharedSpec`
+    - spark_member: the member whose Spark is used; None: this one's own
+    - model: the speeds of the engines
+    - writes: whether the query's rows are written into files
     """
 
     wish: Wish
