@@ -118,7 +118,7 @@ class Channels:
         if member != self._mesh.member:
             return await self._ask_channel(member, query, edge.id, sender, receiver)
         mailbox = await self._own_mailbox(query, edge, sender, receiver)
-        # That of a member without others listens from when tasks of its own need it.
+        # The listener of a member without other members starts only when its own Spark tasks need it.
         await self._listener.start()
         return ChannelOk(0, mailbox.channel, mailbox.token, *self._listener.address_from_afar)
 
@@ -147,7 +147,7 @@ class Channels:
         """Handle another member's message about channels."""
         match message:
             case OpenChannel() | Produced():
-                # In the query's turn: is what a sender speaks of wanted here?
+                # In the query's turn, decide whether the sender's stream is accepted here.
                 self._steps.find_channel_state(message.query, functools.partial(self._answer, member, message))
             case ChannelOk(request):
                 self._requests.answer(member, request, message)

@@ -21,9 +21,9 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-#: How many references are looked at in one go.
+#: The number of references that are examined at once.
 _SLICE: Final = 10_000
-#: References to a value that nobody else has: the variable of the loop, and the argument of `getrefcount`.
+#: The references to a value that has no other owner: the variable of the loop, and the argument of `getrefcount`.
 _OWN: Final = 2
 
 

@@ -23,7 +23,7 @@ from engine.runtime.spawned_tasks import SpawnedTasks
 from engine.runtime.spool_while_idle import IdleSpool
 from wire.errors import ConnectionFailure, QueryCanceled, SqlError
 
-#: How long the initiator waits for counters once all rows are there.
+#: Seconds that the initiator waits for counters once all rows have arrived.
 _COUNTED_SECONDS: Final = 5.0
 _CLOSED_EARLY: Final = Cause(SUCCESS, "the initiator wants no more rows")
 
@@ -80,7 +80,7 @@ class DistributedStream:
         try:
             batch = await self._root.next_batch()
         except ConnectionFailure as error:
-            # Somebody knows better what happened, or nobody does within a second.
+            # Wait for the cause: another member reports it, or none does within a second.
             raise await self._told_cause(error) from error
         except SqlError as error:
             raise self._error or error from None
@@ -170,7 +170,8 @@ class DistributedStream:
         if not self._ended:
             self._runtime.cancel(self._run.query, _CLOSED_EARLY)
         if not self._failed.done():
-            # Nobody will say any more why a connection broke: whoever waits to hear it has closed the stream.
+            # No cause of a broken connection will be reported any more: the reader that waits for it has closed the
+            # stream.
             self._failed.set_result(None)
         await closed_in_turn(
             lambda: None if self._root is None else self._root.close(),

@@ -22,9 +22,10 @@ from engine.contracts.mesh import Mesh
 from engine.contracts.query_id import QueryId
 from wire.mesh.control_messages import Check
 
-#: How many queries that were over here last are remembered; a portal that was suspended before so many others is not.
+#: The number of queries that ended here and are remembered, the last ones; a suspended portal of an older query is not
+#: waited for.
 _REMEMBERED: Final = 4096
-#: How many a message asks about, and how often.
+#: The number of queries that a message asks about, and the seconds between messages.
 _AT_ONCE: Final = 512
 _ASK_SECONDS: Final = 0.5
 

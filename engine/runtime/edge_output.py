@@ -21,7 +21,7 @@ from engine.plan_ir.spec import EdgeSpec
 from wire.mesh.error_fields import ErrorFields
 
 _RETRY_SECONDS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
-#: Batches of more rows are parted and serialized on a thread that may block.
+#: Batches of more rows are split and serialized on a thread that may block.
 _INLINE_ROWS: Final = 4096
 
 #: Opens the stream to one of the edge's consuming instances. Raises DeniedNow, StreamRefused, SqlError.
@@ -63,7 +63,7 @@ class EdgeOutput:
     async def wait_opened(self) -> None:
         """Wait until each stream is open or refused."""
         if not all(task.done() for task in self._opening):
-            # Not cancelled with this wait: what is not open by then is `abandon`'s to end.
+            # Cancelling this wait does not cancel the tasks: `abandon` ends those that are not open by then.
             await asyncio.wait(self._opening, return_when=asyncio.FIRST_EXCEPTION)
             for task in self._opening:
                 if task.done():

@@ -15,7 +15,7 @@ from typing import Final
 
 from engine.contracts.activity import Observed
 
-#: Fragments' instances and ends of streams of all queries together: a few megabytes.
+#: The limit of instances of fragments and ends of streams, for all queries together: a few megabytes.
 _FIGURES_MAX: Final = 16_384
 
 

@@ -26,9 +26,9 @@ from engine.runtime.engine_times import EngineTimes, Known, KnownFile, Machine
 if TYPE_CHECKING:
     from typing import Any
 
-#: What is known, in the member's own folder.
+#: The file of the known facts, in the member's own folder.
 FILE: Final = "engine_times.json"
-#: After the start, which is to take none of the time that measuring takes.
+#: Seconds after the start, so that measuring does not delay it.
 _MEASURED_SECONDS: Final = 5.0
 
 
@@ -67,7 +67,7 @@ class EngineSpeeds:
     def model(self) -> EngineModel:
         """The currently known speeds of the engines. It is the same object until they change. Any thread may read it."""
         spark = self._spark
-        # Another member's Spark is not seen from here: it starts with its member.
+        # Another member's Spark cannot be observed from here: it starts with its member.
         is_started = spark.start_seconds is not None or self._config.spark.member is not None
         busy = 0 if spark.is_embedded else self._local.pool_statistics["running"]
         return self._times.model(spark.cores, spark_started=is_started, busy=busy)
@@ -82,7 +82,8 @@ class EngineSpeeds:
         begun = self._times.clock()
         stream: BatchStream = await (self._local if is_local else self._spark).open(fragment, context)
         if context.analyze or not is_started:
-            # EXPLAIN ANALYZE counts what it runs, which takes longer; and what waited for Spark's start tells of that.
+            # EXPLAIN ANALYZE counts rows, which takes longer; a statement that waited for Spark's start measures that
+            # start.
             return stream
         return self._times.watch(stream, fragment.engine, expected, begun)
 

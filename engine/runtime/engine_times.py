@@ -43,11 +43,11 @@ from engine.planner.engine_model import LOCAL_SPEED, SPARK_SPEED, SPARK_START, E
 from wire.dataclass import dataclass
 
 _log: Final = logging.getLogger(__name__)
-#: The part of what a statement tells that a factor takes.
+#: The fraction of a statement's deviation by which a factor is corrected.
 _PART: Final = 0.2
 _STEP_MAX: Final = math.log(4)
 _FACTOR_MAX: Final = math.log(8)
-#: How far a factor moves before the model changes.
+#: The logarithm of the change of a factor above which the model changes.
 _MOVED: Final = math.log(1.25)
 _WATCHED_SECONDS: Final = 0.05
 _START_MIN: Final = 1.0
@@ -103,7 +103,7 @@ class EngineTimes:
     ) -> None:
         self.clock = clock
         self._machine = machine
-        #: All that has been learnt. What planners see may be some statements older.
+        #: All known facts. Those that planners see may be some statements older.
         self.known = known
         self._save = save
         self._published = known
@@ -118,7 +118,7 @@ class EngineTimes:
         """Return the current model, the same object as long as it does not change. busy: the number of statements that
         occupy the local engine's cores; it counts if Spark has cores elsewhere.
         """
-        # Powers of two: each model is another key of compiled statements.
+        # Rounded to powers of two, because each model is another key of compiled statements.
         halved = 0 if self._machine.shared else min(busy, 7).bit_length()
         key = (spark_cores, spark_started, halved)
         model = self._models.get(key)
@@ -158,7 +158,7 @@ class EngineTimes:
             return
         ratio = max(seconds - other, wanted * math.exp(-_STEP_MAX)) / wanted
         step = min(math.log(ratio), _STEP_MAX)
-        # What was expected has the published factor; what has been learnt since is not to be learnt twice.
+        # The expected time contains the published factor, so a later correction must not be applied twice.
         published = (self._published.local if engine == "local" else self._published.spark)[at]
         moved = factors[at] + _PART * (published + step - factors[at])
         factors[at] = _factor(moved)

@@ -14,7 +14,7 @@ from engine.executors.executor import Executor
 from engine.executors.local.executor import LocalExecutor
 from engine.executors.spark.executor import SparkExecutor
 
-#: The folder of spool files, in the member's own.
+#: The folder of spool files, in the member's own folder.
 _SPOOL: Final = "spool"
 
 

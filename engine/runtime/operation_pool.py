@@ -34,7 +34,7 @@ from engine.catalog.store.request_clock import WAITING
 from engine.common.pool_calls import Call, run, with_future
 
 T = TypeVar("T")
-#: Threads that may wait for another process, of each queue; those beyond keep their queue waiting.
+#: The number of threads of each queue that may wait for another process; further ones block their queue.
 _ASIDE_MAX: Final = 256
 
 
@@ -207,7 +207,7 @@ class _Lane:
         while (call := self.calls.get()) is not None:
             self._turn.acquire()
             self.run(call)
-            # What the call holds is not to outlive it until the next one comes.
+            # The objects that the call refers to must not live until the next call arrives.
             del call
             if this in self.aside:
                 with self._count:

@@ -28,7 +28,7 @@ _CHECKS: Final[dict[EngineName, Callable[[str, Set[str]], tuple[str, ...]]]] = {
     "local": local.require_compiled,
     "spark": spark.require_compiled,
 }
-#: The relation that a task's statement reads which says who receives which row (`engine.plan_ir.spec.RouterSpec`).
+#: The relation in a task's statement that maps rows to their receivers (`engine.plan_ir.spec.RouterSpec`).
 PART: Final = frozenset(("part",))
 
 

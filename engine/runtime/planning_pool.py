@@ -32,10 +32,11 @@ from engine.settings.session_settings import size_text
 from wire.errors import OutOfMemory, SqlError
 
 T = TypeVar("T")
-#: Characters of a statement, nodes of a plan: up to here the work takes some ten milliseconds.
+#: The characters of a statement and the nodes of a plan up to which the work takes some ten milliseconds.
 SHORT_CHARACTERS: Final = 4096
 SHORT_NODES: Final = 1000
-#: Tokens, nodes and expressions: with fewer, what a failed work leaves is freed within a few milliseconds.
+#: The number of tokens, nodes and expressions up to which the values of failed work are freed within a few
+#: milliseconds.
 _SHORT_STEPS: Final = 10_000
 
 

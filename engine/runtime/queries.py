@@ -37,9 +37,9 @@ from engine.contracts.query_id import QueryId
 from engine.runtime.query_state import SUCCESS, Cause, Instruction, Limits, Query, Refused, Run, Send, lost
 from wire.mesh.control_messages import Cancel, Check, CheckResponse, ControlMessage, Start
 
-#: running: register it. early: as running, and the query may turn out to be over. unknown: too many are early: the sender
-#: is to ask again. over: nothing of the query is wanted here any more; the sender may end as if all had been taken, for
-#: whoever ended the query has told the initiator.
+#: running: register the mailbox. early: as running, and the query may turn out to be over. unknown: too many queries
+#: are early; the sender asks again. over: the query's streams are no longer accepted here; the sender may end as if all
+#: rows had been taken, because the member that ended the query has told the initiator.
 ChannelState = Literal["running", "early", "unknown", "over"]
 
 _DEFAULT: Final = Limits()
@@ -202,7 +202,7 @@ class MemberQueries:
             return [Refused(sender, f"cancel of query {message.query} by member {sender}, which has no part in it")]
         cause = Cause.of_message(message)
         if not cause.is_failure:
-            # To believe it would pass a part of the rows for all of them.
+            # Accepting it would pass a part of the rows for all of them.
             why = f"member {sender} ended query {message.query} without an error, as only its initiator may"
             cause = Cause("08P01", why, member=sender)
         return self._stop(query, cause, sender, now)

@@ -63,7 +63,7 @@ class QueryRun:
         self._tasks: dict[int, asyncio.Task[Cause | None]] = {}
         self._cause: Cause | None = None
         self._started = asyncio.get_running_loop().time()
-        #: By fragment and instance, of those that run here and send by themselves.
+        #: The outputs of the instances that run here and send by themselves, by fragment and instance.
         self.outputs: dict[tuple[int, int], EdgeOutput] = {}
         self.numbers = tuple(n for n, i in enumerate(spec.instances) if self._fragments[i.fragment].output is not None)
 
@@ -165,7 +165,7 @@ class QueryRun:
     def _on_instance_ended(self, number: int, task: asyncio.Task[Cause | None]) -> None:
         if self.shared.analyze and all(other.done() for other in self._tasks.values()):
             self._host.report_counters(self.query, self.counters)
-        # One that was cancelled was stopped by somebody who knows why.
+        # A cancelled instance has no cause of its own: it was stopped for a cause that is known.
         self._host.instance_ended(self.query, number, None if task.cancelled() else task.result())
 
     async def _produce(self, instance: InstanceSpec) -> None:
@@ -179,8 +179,8 @@ class QueryRun:
         source: Source | None = None
         try:
             if edge.synchronizer == "sequential" and not fragment.inputs:
-                # Its turn comes when the receiver takes the stream; until then nothing is read for it. (One with inputs takes
-                # them all the same: who sends them sends to others too.)
+                # Its turn comes when the receiver takes the stream; until then nothing is read for it. (An instance
+                # with inputs reads them anyway, because their senders also send to other instances.)
                 await output.wait_opened()
             source = self._sources.open(fragment, instance, edge)
             self.counters[f"instance.{instance.fragment}.{instance.instance}.begun"] = 1

@@ -34,7 +34,7 @@ from wire.mesh.control_messages import (
 
 _log = logging.getLogger(__name__)
 _TICK_SECONDS: Final = 0.5
-#: A body that the loop reads by itself; longer ones are left to a thread.
+#: The size up to which the loop decodes a body itself; longer ones are left to a thread.
 _SHORT_BODY: Final = 1 << 16
 _Ask = Callable[[MemberQueries, float], list[Instruction]]
 
@@ -48,7 +48,7 @@ class PreparedRun:
     spec: MemberSpec | None
 
 
-#: What a step leaves for the loop to do.
+#: An instruction that a step leaves to the loop.
 Do = Instruction | PreparedRun
 
 
@@ -126,7 +126,7 @@ class QuerySteps:
         self._later(answer, self._shards[shard].channel(query, self._loop.time()))
 
     def _tick(self) -> None:
-        # First: what goes wrong with one tick is no reason for there to be no other.
+        # Scheduled first, so that an error in one tick does not prevent the next.
         self._ticking = self._loop.call_later(_TICK_SECONDS, self._tick)
         self.post_all(lambda queries, now: queries.tick(now))
 

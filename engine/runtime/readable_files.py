@@ -32,7 +32,7 @@ from wire.dataclass import dataclass
 from wire.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState, UndefinedFile
 from wire.types.user_types import type_heard
 
-#: A name that is no path of the file system.
+#: A name that engines do not take for a path of the file system.
 _MEANT_OTHERWISE: Final = re.compile(r"~|[A-Za-z][\w+.-]*:")
 
 

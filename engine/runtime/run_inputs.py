@@ -21,7 +21,8 @@ from wire.errors import SqlError
 from wire.mesh.control_messages import ChannelOk
 from wire.mesh.messages import Open
 
-#: A stream's number is its producer's, then the partition's, where a producer opens one a partition.
+#: A stream has the number of its producer, followed by that of the partition if a producer opens one stream a
+#: partition.
 PARTITION_BITS: Final = 20
 
 

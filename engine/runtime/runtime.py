@@ -254,7 +254,7 @@ class MeshRuntime:
         if run is not None:
             self.figures.keep(query)
             run.stop(cause)
-        # Senders hear at once that nothing of this query is wanted here.
+        # Senders learn at once that this query's streams are no longer accepted here.
         self.tasks.spawn(self.mailboxes.close_query(query))
 
     def _fail(self, query: str, cause: Cause) -> None:

@@ -30,7 +30,7 @@ class EngineSession(Protocol):
     """See the module's docstring. The server reads `settings` for its own keys (statement_timeout, DateStyle ...)."""
 
     settings: Settings
-    #: Of the statement that the session prepares or executes; set by the server, None where nobody watches.
+    #: The record of the statement that the session prepares or executes; set by the server, None without monitoring.
     record: StatementRecord | None
 
     def new_query_id(self) -> QueryId:

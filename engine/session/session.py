@@ -47,9 +47,9 @@ class Session(EngineSession):
         )
         self.context.transaction = self._transaction
         self._changes = SessionChanges(self.context, engine)
-        #: The client's turn for which commits were looked for, until a statement has made use of it.
+        #: The client's message for which commits were loaded, until a statement has used that.
         self._seen: float | None = None
-        #: The client's turn in which a statement has begun last.
+        #: The client's message in which the last statement began.
         self._begun_in: float | None = None
 
     @property

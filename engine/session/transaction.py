@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from engine.statements.shared.engine_services import EngineServices
 
 T = TypeVar("T")
-#: How often a statement that is a transaction of its own is begun where commits of others are in its way.
+#: The number of attempts of an autocommit statement that conflicts with commits of others.
 _ATTEMPTS: Final = 20
-#: The same of a definition, which is done soon and of which more are likely to be in the way.
+#: The same for a definition, which takes little time and conflicts more often.
 _DEFINING_ATTEMPTS: Final = 100
 
 
@@ -60,11 +60,12 @@ class SessionTransaction:
         self._catalog = catalog
         self._locks = locks
         self._judge = judge
-        #: Constraints that are judged later than their statements.
+        #: The deferred constraints and their pending checks.
         self.deferral = Deferral()
         self._savepoints: list[_Savepoint] = []
         self._started: int | None = None
-        #: Whether it has executed a statement, the one that is all of it, whether that is a query, and the turn it has.
+        #: Whether the transaction has executed a statement; its autocommit statement; whether that is a query; its
+        #: turn.
         self._executed = False
         self._lone: Lone | None = None
         self._lone_query = False

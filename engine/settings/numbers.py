@@ -9,7 +9,7 @@ from typing import Final
 
 TIME_UNITS: Final = {"us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 SIZE_UNITS: Final = {"B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
-#: What a bare number of a size may be of: some are counted in blocks.
+#: The units that a size without a unit may have: some are counted in blocks.
 BARE_SIZES: Final = {**SIZE_UNITS, "8kB": 8 << 10}
 
 _WHOLE: Final = r"[+-]?(?:0[xX][0-9a-fA-F]++|0[0-7]*+(?![0-9])|[1-9][0-9]*+)(?![.eE])"
@@ -22,7 +22,7 @@ _READ_WHOLE: Final = re.compile(rf"\s*+(?:(?P<whole>{_WHOLE})|(?P<real>{_REAL}))
 _READ_REAL: Final = re.compile(
     rf"\s*+(?P<real>{_REAL}|[+-]?(?:inf|infinity)(?![a-z])){_UNIT}", re.ASCII | re.IGNORECASE
 )
-#: A double has fewer digits: what more of them say is out of any range.
+#: More digits than a double can have: a longer number is out of any range.
 _DIGITS_MOST: Final = 400
 
 

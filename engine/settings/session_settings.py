@@ -31,7 +31,7 @@ _TRUE: Final = ("on", "true", "yes", "1", "t", "y", "tr", "tru", "ye")
 _FALSE: Final = ("off", "false", "no", "0", "f", "n", "fa", "fal", "fals", "of")
 
 #: Names that a session may define (guc.c: valid_custom_variable_name).
-#: Its letters are said as what they are not, as in `engine.sql.parser.lexical.lexer`.
+#: Letters are matched by excluding the other characters, as in `engine.sql.parser.lexical.lexer`.
 _CUSTOM: Final = re.compile(r"[^\0-@[-^`{-\x7f][\w$]*(\.[^\0-@[-^`{-\x7f][\w$]*)+")
 
 _INTEGER_MAX: Final = 2_147_483_647
@@ -229,7 +229,7 @@ def _encoding(value: str) -> str:
         raise ValueError from None
 
 
-#: Of the log's messages in rising order (guc.c, server_message_level_options): LOG is above ERROR there.
+#: The levels of the log's messages in rising order (guc.c, server_message_level_options): LOG is above ERROR there.
 LOG_SEVERITIES: Final = (
     "debug5", "debug4", "debug3", "debug2", "debug1", "info", "notice", "warning", "error", "log", "fatal", "panic",
 )  # fmt: skip
@@ -248,9 +248,9 @@ def _accepted_settings() -> Iterator[Setting]:
         yield _s(name, default, kind, privileged=name in accepted.PRIVILEGED, only=only, **more)
 
 
-#: What neither SHOW ALL nor pg_settings lists (GUC_NO_SHOW_ALL).
+#: Settings that neither SHOW ALL nor pg_settings lists (GUC_NO_SHOW_ALL).
 NOT_LISTED: Final = frozenset(("default_with_oids", "is_superuser", "role", "session_authorization"))
-#: What RESET ALL leaves as it is (GUC_NO_RESET_ALL).
+#: Settings that RESET ALL does not change (GUC_NO_RESET_ALL).
 _NOT_RESET: Final = frozenset(("role", "session_authorization"))
 
 #: Every setting, in the order of SHOW ALL.
@@ -443,11 +443,11 @@ class SessionSettings:
         self._custom: set[str] = set()
         self._checks: dict[str, Callable[[str], None]] = {}
         self._computed: dict[str, Callable[[], str]] = {}
-        #: Whether whoever changes settings is a superuser.
+        #: Returns whether the role that changes settings is a superuser.
         self.privileged: Callable[[], bool] = lambda: True
         self._now = _Layer({}, {})
         self._saved: list[_Layer] = []
-        #: Values by the names that were asked for; another dictionary after each change.
+        #: The values that were read, by name; a new dictionary after each change.
         self._found: dict[str, str] = {}
         self.on_report = on_report
         self.version = 0
@@ -475,7 +475,7 @@ class SessionSettings:
         raise UndefinedObject(f'unrecognized configuration parameter "{name}"')
 
     def get(self, name: str) -> str:
-        # Whoever is overtaken by a change on another thread writes into the dictionary that nobody reads any more.
+        # A reader that a change on another thread overtakes writes into the old dictionary, which is not read any more.
         found = self._found
         if (value := found.get(name)) is not None:
             return value
@@ -598,7 +598,7 @@ class SessionSettings:
 
     def _replace(self, layer: _Layer) -> None:
         if layer == self._now:
-            # As at the end of most transactions: nobody has to look at anything anew.
+            # At the end of most transactions nothing has changed, so no cached facts are invalidated.
             self._now = layer
             return
         keys = {*self._now.session, *self._now.local, *layer.session, *layer.local}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Arguments = Sequence[Any]
 _HALF: Final = 0xFFFFFFFF
-#: Each with whether the lock is shared, and whether it ends with the transaction.
+#: For each function, whether the lock is shared, and whether it ends with the transaction.
 WAITING: Final[Mapping[str, tuple[bool, bool]]] = {
     "pg_advisory_lock": (False, False),
     "pg_advisory_lock_shared": (True, False),

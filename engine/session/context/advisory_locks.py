@@ -32,7 +32,7 @@ from typing import Final
 
 from wire.errors import DeadlockDetected, FeatureNotSupported, LockNotAvailable
 
-#: As in pg_locks: classid, objid, objsubid; of an int8 its halves and 1, of two int4 these and 2.
+#: As in pg_locks: classid, objid, objsubid; for an int8 its halves and 1, for two int4 these and 2.
 Key = tuple[int, int, int]
 _AGAIN_SECONDS: Final = 0.1
 
@@ -90,7 +90,7 @@ class AdvisoryLocks:
     def __init__(self, members: MemberLocks | None) -> None:
         """members: None if other members cannot be excluded, so that nothing may be locked."""
         self._members = members
-        #: By key: how often an owner has it, exclusively and shared.
+        #: By key: how often each owner has the lock, exclusively and shared.
         self._held: dict[Key, Counter[tuple[int, bool]]] = {}
         self._waiting: list[_Waiter] = []
 
@@ -147,7 +147,7 @@ class AdvisoryLocks:
 
     async def _wait_for_grant(self, waiter: _Waiter) -> None:
         while not waiter.granted.done():
-            # Another member's locks end without a word.
+            # Another member releases its locks without a message.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(waiter.granted), _AGAIN_SECONDS)
             self._wake()
@@ -226,7 +226,7 @@ class SessionLocks:
         self._owner = owner
         self._own: Counter[tuple[Key, bool]] = Counter()
         self._transaction: list[tuple[Key, bool]] = []
-        #: Locks that were waited for, for calls that are about to be evaluated.
+        #: Locks that the session has waited for, for calls that are about to be evaluated.
         self._awaited: Counter[tuple[Key, bool, bool]] = Counter()
 
     async def wait(self, key: Key, *, shared: bool, transaction: bool, seconds: float) -> None:

@@ -227,7 +227,7 @@ def _listening_channels(session: SessionState) -> Sequential[Any]:
     return session.client.listening_channels()
 
 
-#: Each strict but for set_config's value and pg_notify.
+#: All are strict except for set_config's value and pg_notify.
 _FUNCTIONS: Final[dict[str, Callable[[SessionState, Arguments], Any]]] = {
     "set_config": _set_config,
     "current_setting": _current_setting,
@@ -248,7 +248,7 @@ _FUNCTIONS: Final[dict[str, Callable[[SessionState, Arguments], Any]]] = {
     **privilege_functions.FUNCTIONS,
 }
 _STRICT: Final = frozenset(privilege_functions.FUNCTIONS)
-#: Those that return sets: the elements of an array.
+#: Functions that return sets: the elements of an array.
 _SETS: Final[dict[str, Callable[[SessionState], Sequential[Any]]]] = {
     "pg_listening_channels": _listening_channels,
 }
@@ -264,13 +264,14 @@ _EFFECTS: Final = frozenset(
         *advisory_functions.FUNCTIONS,
     )
 )
-#: Those whose effect is wanted once a row, which is once a query only where there is one row.
+#: Functions whose side effect is needed once a row; that is once a query only if the query has one row.
 _EACH_ROW: Final = frozenset(("nextval", "setval", "pg_notify", *advisory_functions.FUNCTIONS))
 _NOT_STRICT: Final = frozenset(("pg_notify",))
 _SEQUENCES: Final = frozenset(("nextval", "currval", "lastval", "setval"))
-#: Those that wait for other members. In a select list they are called on a thread that may wait, elsewhere without waiting.
+#: Functions that wait for other members. In a select list they are called on a thread that may wait, elsewhere without
+#: waiting.
 _OF_ALL_MEMBERS: Final = frozenset(("pg_stat_statements_reset",))
-#: Those that may block: on the catalog's database, on other members.
+#: Functions that may block: on the catalog database, on other members.
 BLOCKING: Final = _SEQUENCES | _OF_ALL_MEMBERS
 
 
@@ -372,7 +373,7 @@ def _require_one_row(node: Node) -> None:
             )
 
 
-#: What a name that the session says may be cast to.
+#: The types to which a session value that is a name may be cast.
 _NAMES_OF: Final = (t.TEXT, t.NAME)
 
 

@@ -12,7 +12,7 @@ from engine.common import sql_type as st
 from engine.sql.binder.literals import dimensions_of, is_wide
 from wire.types import pg_types as t
 
-#: (precision, scale, dimensions) by the number of the parameter.
+#: (precision, scale, dimensions) by the parameter's number.
 Digits = Mapping[int, tuple[int, int, int]]
 
 

@@ -224,8 +224,8 @@ def _everybodys(session: SessionState, role: int, asked: words.Asked) -> bool:
     return bool(asked.rights) or _is_all_powerful(session, role)
 
 
-#: Kinds of which PostgreSQL's own are all that there are: the relation that has them and the column of their names; None: there are
-#: none.
+#: Kinds whose only objects are PostgreSQL's own: the relation that lists them and the column of their names; None:
+#: there are none.
 _SYSTEM_KINDS: Final = {
     "language": ("pg_language", "lanname"),
     "tablespace": ("pg_tablespace", "spcname"),

@@ -28,7 +28,7 @@ from wire.types import pg_types as t
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
-#: A method of `CatalogNames`, and what it is asked with.
+#: A method of `CatalogNames`, and its arguments.
 Question = tuple[Callable[..., Any], tuple[Any, ...]]
 
 

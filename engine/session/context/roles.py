@@ -115,7 +115,7 @@ class SessionRoles:
             raise InvalidParameterValue(f'role "{name}" does not exist')
         if name != self._login and not self._find_role(self._login, roles).superuser:
             raise InsufficientPrivilege("permission denied to set session authorization")
-        # What was SET ROLE is over.
+        # SET SESSION AUTHORIZATION ends an earlier SET ROLE.
         self._settings.set(ROLE, _NONE)
 
     def _check_role(self, name: str) -> None:

@@ -27,7 +27,7 @@ from engine.statements.shared.text_styles import foreign_styles
 from wire.types.text_settings import InputSettings
 
 _SYSTEM_SCHEMAS: Final = (PG_CATALOG,)
-#: Those that are there without being made, and are looked in where a search path says so.
+#: Schemas that exist without being created, and that are searched if the search path names them.
 _LOOKED_IN: Final = (PG_CATALOG, INFORMATION_SCHEMA, SLUICE)
 
 
@@ -44,7 +44,7 @@ class SettingsFacts:
         self.memory = share_of(user, settings)
         self.foreign_styles = foreign_styles(settings)
         self.execution_settings = {"spool_limit": settings.size_bytes("sluice.spool_limit")}
-        #: By which literals are read; the time in it means nothing.
+        #: The settings by which literals are read; the time in it has no meaning.
         self.input = InputSettings.read(settings.get, 0)
 
     def terms(self, model: EngineModel) -> Terms:

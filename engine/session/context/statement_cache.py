@@ -41,12 +41,12 @@ T = TypeVar("T")
 _STATEMENTS: Final = 512
 _COMPILED: Final = 8
 _ROOM_BYTES: Final = 64 << 20
-#: One that takes more is made anew each time.
+#: The maximum size of an entry; a larger plan is not kept.
 _ENTRY_BYTES: Final = _ROOM_BYTES // 8
 _NODE_BYTES: Final = 256
 _COMPILED_NODE_BYTES: Final = 1280
 _FILE_BYTES: Final = 256
-#: Files whose times are asked for where everybody waits: a tenth of a millisecond.
+#: The number of files whose times may be read on the event loop's thread: a tenth of a millisecond.
 _LISTED_HERE: Final = 16
 
 

@@ -28,7 +28,8 @@ def with_rows_of_now(plan: Root, find: Callable[[SystemTable], Relation | None])
         if node.table.oid not in found:
             found[node.table.oid] = _as_planned(find(node.table))
         now = found[node.table.oid]
-        # Relations have versions, so that to read the same rows under another one is another statement for the engine.
+        # Relations have versions: reading the same rows under another version would be another statement for the
+        # engine.
         return node if now is node.table or now.rows.equals(node.table.rows) else replace(node, table=now)
 
     rewritten = rewrite_plan(plan, of_now)

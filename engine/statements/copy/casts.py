@@ -89,7 +89,7 @@ def _floats(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
         return None
     found = pc.cast(texts, carrier(typ.pg))
     size = pc.abs(pc.cast(found, pa.float64()))
-    # Nothing that is too large or too small for the type may pass as infinity or as zero.
+    # A value that is too large or too small for the type must not become infinity or zero.
     tiny = pc.and_(pc.less(size, _LEAST_NORMAL), pc.match_substring(texts, "e", ignore_case=True))
     odd = pc.or_(pc.invert(pc.is_finite(found)), tiny)
     return None if pc.any(odd).as_py() else found
@@ -107,7 +107,7 @@ def _timestamps(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
     if not _all_match(texts, _TIMESTAMP if typ.pg is t.TIMESTAMP else _TIMESTAMPTZ) or typ.typmod >= 0:
         return None
     found = pc.cast(texts, carrier(typ.pg))
-    # A day more, as the zone may have moved it.
+    # One day later, because the zone may have moved the timestamp.
     return found if _since(found.view(pa.int64()), (_FIRST_DAY + 1) * 86_400_000_000) else None
 
 

@@ -42,12 +42,12 @@ from wire.types.text_settings import InputSettings
 
 T = TypeVar("T")
 
-#: Blocks whose lines can still be shown: the one that is written, and those made ahead of it.
+#: The number of blocks whose lines can still be shown: the one that is being written, and those read ahead of it.
 _REMEMBERED: Final = 4
 
 
-#: What a column in the binary format holds, up to the first value that is wrong, and what is wrong with that; given the type, its
-#: modifier, a numeric's precision and scale.
+#: Reads a column in the binary format. Returns the values before the first invalid one, and its error. Arguments: the
+#: column, its type and modifier, a numeric's precision and scale, settings, an array's dimensions.
 ReceiveColumn = Callable[
     [pa.BinaryArray, PgType, int, tuple[int, int], InputSettings, int], tuple[pa.Array, SqlError | None]
 ]
@@ -190,7 +190,7 @@ class CopiedRows:
                 if taken.error is not None:
                     raise taken.error
         finally:
-            # Whatever became of it, another error is told.
+            # Its result and its error are dropped: another error is reported.
             await stop_task(following)
 
     async def _next_block(self) -> list[bytes | memoryview] | None:

@@ -87,7 +87,7 @@ async def copy_to(
     if query is None:
         context, _ = session.environment.context((), {})
         tree, relation = await engine.in_operation_pool(lambda: _rows_of(statement, context))
-        # No query is written like this, so that it has a place of its own among plans that are kept.
+        # No query has such a text, so it has an entry of its own in the statement cache.
         query = s.Query(tree=tree, text=statement.text)
     query = _as_json(query) if json else query
     with _within(statement, query):
@@ -145,7 +145,7 @@ def _as_json(query: s.Query) -> s.Query:
     inner = template.tree.find(exp.Subquery)
     assert inner is not None, "as it stands there"
     inner.set("this", query.tree.copy())
-    # The text is the key of kept plans, and no other query has one that begins like this.
+    # The text is the key of cached plans, and no other query has one that begins like this.
     return s.Query(tree=template.tree, text=f"json: {query.text}", offset=query.offset)
 
 

@@ -98,7 +98,7 @@ class CopiedFolder:
             if not written.files:
                 self._write_empty(partial)
             sync(partial)
-            # An empty folder gives way, and nothing else does.
+            # The rename replaces an empty folder, and fails for anything else.
             partial.rename(self._target)
         except BaseException:
             with suppress(OSError):

@@ -13,13 +13,13 @@ from wire.errors import FeatureNotSupported, InvalidColumnReference, InvalidPara
 from wire.types.client_encodings import encoding_named
 
 Form = Literal["text", "csv", "binary", "parquet", "json"]
-#: Forms that only files have, not clients.
+#: Formats that only files have, not clients.
 FILE_FORMS: Final[tuple[FileFormat, ...]] = ("parquet", "json")
 _KNOWN: Final = (
     "format", "freeze", "delimiter", "null", "header", "quote", "escape", "force_quote", "force_not_null", "force_null",
     "encoding",
 )  # fmt: skip
-#: Of COPY TO alone, and not PostgreSQL's (`engine.statements.copy.partition`).
+#: Options of COPY TO only, which PostgreSQL does not have (`engine.statements.copy.partition`).
 PARTITIONING: Final = ("partition", "query")
 _LISTS: Final = ("force_quote", "force_not_null", "force_null")
 _TRUE: Final = ("true", "on", "1")

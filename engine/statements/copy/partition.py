@@ -16,7 +16,7 @@ from engine.statements.copy.options import PARTITIONING, read_options
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidParameterValue, SqlSyntaxError
 
-#: More than there are connections.
+#: More than the number of possible connections.
 _PARTITIONS_MAX: Final = 1 << 16
 
 

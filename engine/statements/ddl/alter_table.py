@@ -172,10 +172,10 @@ class _Alteration:
     before: Table = field(init=False)
     names: Names = field(init=False)
     constraints: list[s.ConstraintDefinition] = field(default_factory=list)
-    #: What is about constraints as they are when all others have been made.
+    #: Actions on constraints, which are applied after all other actions.
     later: list[s.ValidateConstraint | s.AlterConstraint] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
-    #: Values of columns that change, by number; None is an added column, which takes its default.
+    #: The values of columns that change, by number; None for an added column, which takes its default.
     values: dict[int, exp.Expression | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -226,7 +226,7 @@ class _Alteration:
         """Put the new definition into the catalog, with or without its rows."""
         catalog = self.definer.catalog
         if not self.values:
-            # What was dropped with a column may have changed the table meanwhile.
+            # Objects that were dropped with a column may have changed the table in the catalog.
             catalog.objects.put(self.table, replacing=True)
             return None
         bare = tuple(replace(column, nullable=True) for column in self.table.columns)

@@ -143,7 +143,7 @@ def _retype_attribute(typ: CompositeType, written: AttributeDefinition, definer:
     old = next((item for item in typ.attributes if item.name == written.name), None)
     if old is None:
         raise UndefinedColumn(f'column "{written.name}" of relation "{typ.name}" does not exist')
-    # Those of arrays are found first, through the type of arrays, which is older than its users.
+    # Columns of the array type come first, because the array type is older than the columns.
     users = sorted(columns_of(typ, definer.snapshot), key=lambda user: not user[1].declared_type.is_array)
     for relation, column in users[:1]:
         raise FeatureNotSupported(

@@ -198,7 +198,8 @@ async def _fill(
         context.catalog = NamedTables({BEFORE: refresh(before) if isinstance(before, Table) else before}, catalog)
     planned = await plan_mutation(engine, statement, context, catalog.reads.values, None)
     if isinstance(before, View):
-        # A refresh is for whoever may look after the view; its query reads what the view's owner may.
+        # The right to refresh belongs to the role that maintains the view; the view's query has the privileges of the
+        # view's owner.
         session.authority().require(needed for needed in planned.requirements if needed.relation != before.oid)
     await query_run.guard(session, engine, planned.bound.locks, planned.reads)
     return (await run_mutation(session, engine, planned, arguments)).rows

@@ -31,7 +31,7 @@ from wire.errors import (
 from wire.types import pg_types as t
 
 _ARTICLES: Final = {"index": "an"}
-#: Kinds whose absence is another error than that of a table.
+#: Kinds for which a missing object is another error than for a table.
 _OBJECTS: Final = ("index", "foreign table")
 
 

@@ -18,7 +18,7 @@ from engine.statements.shared.definer import Definer
 from engine.statements.shared.names import required_by_system
 from wire.errors import DuplicateObject, FeatureNotSupported, UndefinedObject
 
-#: pg_available_extensions of PostgreSQL 15 as its own sources build it.
+#: The rows of pg_available_extensions in PostgreSQL 15 as its own sources build it.
 POSTGRES: Final = frozenset(
     (
         "adminpack", "amcheck", "autoinc", "bloom", "btree_gin", "btree_gist", "citext", "cube", "dblink", "dict_int",
@@ -30,7 +30,7 @@ POSTGRES: Final = frozenset(
     )
 )  # fmt: skip
 
-#: What they bring is there from the beginning.
+#: Extensions whose functions a member always has.
 _THERE: Final = frozenset(("pg_stat_statements",))
 
 

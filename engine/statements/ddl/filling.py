@@ -11,7 +11,7 @@ from engine.catalog.model.objects import Table
 from engine.sql.parser.nodes.statements import Insert
 from engine.statements.shared.named_tables import table_reference
 
-#: The name of a table as it was before it is written anew, or of a materialized view's query (`NamedTables`).
+#: The name of a table's former state while it is rewritten, or of a materialized view's query (`NamedTables`).
 BEFORE: Final = "before"
 
 

@@ -30,7 +30,7 @@ from wire.errors import (
 )
 from wire.types import pg_types as t
 
-#: Types that an index on any of them compares with the others (pg_amop, of btree).
+#: Families of types whose values an index compares with each other (pg_amop, of btree).
 _FAMILIES: Final = (
     {t.INT2, t.INT4, t.INT8}, {t.FLOAT4, t.FLOAT8}, {t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ}, {t.TEXT, t.VARCHAR, t.NAME}
 )  # fmt: skip

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 #: The server whose schemas are folders.
 FILES: Final = "files"
 _SERVERS: Final = ("spark", FILES)
-#: The option that says in which folder the remote schema is: an identifier has 63 bytes.
+#: The option that names the folder of the remote schema: an identifier is limited to 63 bytes.
 _PATH: Final = "path"
-#: Why something in a folder is no table.
+#: The errors for a file or folder that is no table.
 _NO_TABLE: Final = (
     DataCorrupted, FeatureNotSupported, InvalidForeignTableOption, ObjectNotInPrerequisiteState, UndefinedFile, WrongObjectType,
 )  # fmt: skip

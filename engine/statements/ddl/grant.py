@@ -45,7 +45,7 @@ from wire.errors import (
 _LETTERS: Final[dict[GrantKind, Kind]] = {
     "table": "r", "sequence": "s", "schema": "n", "database": "d", "function": "f", "type": "T", "domain": "T"
 }  # fmt: skip
-#: A table's words may be said of sequences too, and are sorted out when it is known what the names mean.
+#: The statement's keyword TABLE may also mean sequences; the kind is known once the names are resolved.
 _RELATION: Final = acl.ALL["r"] | acl.ALL["s"]
 
 

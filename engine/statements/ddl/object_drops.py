@@ -36,7 +36,7 @@ from wire.errors import (
 )
 from wire.types import pg_types as t
 
-#: Where those are listed that PostgreSQL brings.
+#: The relations that list PostgreSQL's own objects.
 _LISTED: Final = {
     "language": ("pg_language", "lanname"), "tablespace": ("pg_tablespace", "spcname"), "collation": ("pg_collation", "collname"),
     "conversion": ("pg_conversion", "conname"), "access method": ("pg_am", "amname"),

@@ -36,7 +36,7 @@ def add_members(role: Role, members: Sequence[RoleName], grantor: Role, ground: 
     if role.oid == DATABASE_OWNER:
         raise InvalidGrantOperation(f'role "{role.name}" cannot have explicit members')
     for name in members:
-        # As it is by now: an earlier part of the statement may have changed it.
+        # Read the role again: an earlier part of the statement may have changed it.
         _enter(ground.find_role(name), Membership(role.oid, admin, grantor.oid), role, ground)
 
 

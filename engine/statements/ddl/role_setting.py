@@ -60,10 +60,11 @@ def _change_settings(settings: Settings, statement: AlterRoleSetting, ground: Ro
     probe = SessionSettings()
     probe.privileged = lambda: ground.current.superuser
     if statement.name == "all":
-        # RESET ALL leaves what whoever says it may not change: a role does not lift its own limits (GUCArrayReset).
+        # RESET ALL keeps the settings that the current role may not change: a role cannot lift its own limits
+        # (GUCArrayReset).
         return tuple(pair for pair in settings if not probe.changeable(pair[0]))
     probe.set(statement.name, statement.value)
     name = probe.canonical_name(statement.name)
     kept = tuple(pair for pair in settings if pair[0].lower() != name.lower())
-    # As it was said; how it is read depends on the release that does.
+    # The value is kept as it was written; the release that reads it decides its meaning.
     return kept if statement.value is None else (*kept, (name, statement.value))

@@ -27,7 +27,7 @@ DEFINING: Final = (
     s.CreateForeignTable,
     s.Drop,
 )
-#: Of these, those that write rows of a query, however many.
+#: Those of them that write the rows of a query, however many.
 _WRITING: Final = (s.CreateTableAs, s.CreateMaterializedView, s.RefreshMaterializedView)
 
 

@@ -42,7 +42,7 @@ from wire.errors import (
     UndefinedColumn,
 )
 
-#: What PostgreSQL's heap tables take (reloptions.c); autovacuum's and TOAST's by their beginnings.
+#: The storage parameters of PostgreSQL's heap tables (reloptions.c); autovacuum's and TOAST's by their prefixes.
 _HEAP: Final = frozenset(
     ("fillfactor", "parallel_workers", "toast_tuple_target", "user_catalog_table", "vacuum_index_cleanup", "vacuum_truncate",
      "log_autovacuum_min_duration")
@@ -84,7 +84,7 @@ def create_table(statement: CreateTable, definer: Definer) -> None:
         unlogged=statement.layout.unlogged,
     )
     names.take(table.name, key=True)
-    # No rows are there: NOT VALID says nothing.
+    # The table has no rows, so NOT VALID has no effect.
     written = [replace(constraint, valid=True) for constraint in _constraints(statement, definer)]
     table = with_constraints(table, written, definer, names)
     indexes = (index for like in likes for index in indexes_like(like, table.name, names, definer))
@@ -98,7 +98,7 @@ def create_table(statement: CreateTable, definer: Definer) -> None:
     _put(replace(table, columns=columns), statement.layout, definer)
 
 
-#: A column of the new table, and as it was written; one of LIKE was not.
+#: A column of the new table, and its definition in the statement; None for a column of LIKE.
 _Element = tuple[TableColumn, ColumnDefinition | None]
 
 

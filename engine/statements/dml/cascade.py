@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 MOVED = "moved"
 _OLD, _NEW = "old ", "new "
-#: Columns of a foreign key, and of the key that it names.
+#: The columns of a foreign key, each with the column that it references.
 Pairs = Sequence[tuple[str, str]]
 
 

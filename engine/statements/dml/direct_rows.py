@@ -31,14 +31,15 @@ from wire.types.carriers import carrier
 
 _INTEGERS: Final = frozenset((t.INT2, t.INT4, t.INT8))
 _TEXTS: Final = frozenset((t.TEXT, t.VARCHAR))
-#: Types whose values Arrow takes as they are.
+#: Types whose values Arrow accepts unchanged.
 _PLAIN: Final = frozenset(
     (
         *_INTEGERS, *_TEXTS, t.BOOL, t.FLOAT8, t.NUMERIC, t.BPCHAR, t.JSON, t.JSONB, t.UUID, t.BYTEA, t.DATE, t.TIMESTAMP,
         t.TIMESTAMPTZ,
     )
 )  # fmt: skip
-#: From what to what a value is cast that is the same in both, or refused. Integers go to numeric by way of a numeric.
+#: The casts that either keep a value unchanged or refuse it, from type to types. Integers are cast to numeric by way of
+#: an unconstrained numeric.
 _KEEPING: Final[Mapping[t.PgType, frozenset[t.PgType]]] = {
     **dict.fromkeys(_INTEGERS, _INTEGERS | {t.NUMERIC, t.FLOAT8}),
     t.NUMERIC: frozenset((t.NUMERIC,)),
@@ -145,7 +146,7 @@ def _columns(casts: Evaluator, values: Values) -> list[_Cell | None]:
     below = {column.id: cells for column, cells in zip(values.columns, values.rows.columns, strict=True)}
     made = [_column_cell(expr, c.type, below) for c, expr in zip(casts.columns, casts.emit, strict=True)]
     taken = [cell.sequence for cell in made if cell is not None and cell.sequence is not None]
-    # Columns with values of one sequence take them row by row.
+    # Several columns with values of one sequence take them alternately, row by row.
     return made if len(set(taken)) == len(taken) else [None]
 
 
@@ -246,6 +247,6 @@ def _numerics(values: list[Any], typ: SqlType) -> pa.Array:
     if any(isinstance(value, Decimal) and not value.is_finite() for value in values):
         raise _ChangedByCastError
     array = pa.array(values, carrier(typ.pg, typ.scale))
-    # Fails where one has more digits than the column.
+    # Fails if a value has more digits than the column.
     array.cast(pa.decimal128(typ.precision, typ.scale))
     return array

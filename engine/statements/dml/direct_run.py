@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from engine.session.context.session_context import SessionContext
     from engine.statements.shared.engine_services import EngineServices
 
-#: Rows that are made directly on the loop's thread.
+#: The number of rows up to which they are made on the loop's thread.
 _ROWS_HERE: Final = 64
 
 
@@ -51,7 +51,7 @@ async def direct_outcome(
         return None
     change = planned.bound.plan
     if change.keys or change.foreign_keys:
-        # What is asked of its rows is asked of the files that it has now.
+        # Its rows are checked against the files that the table has now.
         planned = planned.over(await engine.in_operation_pool(lambda: refresh(change.table)))
     elif keeps and change.table.schema != TEMPORARY:
         return await _keep_rows(session, planned, batch)

@@ -63,7 +63,7 @@ async def explain_change(
 ) -> list[str]:
     """Return the lines of the answer (one for JSON). actual: figures that are shown beside the plan. Raises SqlError."""
     parameters = dict(enumerate(arguments, 1))
-    # Footers are read, for pruning and for the estimates.
+    # It reads footers, for pruning and for the estimates.
     mesh = MembersNow.of(engine.mesh)
     return await engine.planning.run(lambda: _lines(plan, session, engine, mesh, statement, parameters, actual))
 
@@ -115,7 +115,7 @@ def _plan_mutation(plan: Mutate, session: SessionContext, parameters: Mapping[in
             located = ready(Root(plan.located.columns, plan.located))
             files = _candidates(located, plan.table)
         candidates = len(files)
-        # Without any the statement ends there, and no engine is asked for the rest.
+        # Without any file to rewrite the statement ends there, and no engine runs the input.
         input_ = only_files(input_, plan.targets, files) if files else input_
     query = ready(Root(input_.columns, input_, plan.requirement))
     shown = replace(plan, input=query.input, located=None if located is None else located.input)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from engine.statements.dml.key_context import KeyContext
 
 _NEW, _OLD, _OTHER = "new", "old", "other"
-#: No column of a user's has such a name.
+#: No user's column has such a name.
 _COUNT = "\0count"
 
 
@@ -224,7 +224,7 @@ async def _judge_gone(
             following = _build_action(child, gone, pairs, action, _set_columns(plan, child, constraint))
             await ground.carry_out(following, tables)
         except ForeignKeyViolation:
-            # A default may be the very key that is gone.
+            # The default may be the key that is gone.
             now = await ground.refresh(next(other for other in ground.tables() if other.oid == child.oid))
             row = await _fetch_first({**tables, _OTHER: now}, named_still, ground)
             if row is None:

@@ -129,7 +129,8 @@ class MutationQueries:
         if here:
             terms = terms.on_this_member()
         if not any(isinstance(below, TableReader) for below in walk_all(node)):
-            # A list of values is written here, whatever was wished for queries: it is over before a job would have begun.
+            # A list of values is written on this member, whatever the settings say: it ends before a job would have
+            # started.
             terms = replace(terms, wish="auto")
         return terms
 

@@ -97,7 +97,7 @@ class Rows(Protocol):
     async def next_batch(self) -> pa.RecordBatch | None: ...
 
 
-#: Begins to run a question.
+#: Starts a query about the table's files.
 Ask = Callable[[Root], Awaitable[BatchStream]]
 
 
@@ -135,7 +135,7 @@ async def run(plan: Mutate, ground: MutationContext, engines: Engines | None = N
     if not written.rows:
         await _remove_staged(plan.table, added, ground)
         return Outcome(0, written.returned)
-    # From here on the files are the catalog's: a commit may have taken place though this fails or is cancelled.
+    # From here on the files belong to the catalog: a commit may have taken place even if this fails or is cancelled.
     whole = plan.whole or bool(plan.keys)
     appends_only = plan.kind == "insert" and not whole
     await shielded(ground.record(plan.table, intents, appends_only=appends_only, whole=whole))

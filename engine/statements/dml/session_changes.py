@@ -31,7 +31,7 @@ from engine.statements.query.run import guard, require_same_columns
 from wire.errors import SqlError
 from wire.types.text_settings import InputSettings
 
-#: Statements of which a session keeps how their rows are made directly.
+#: The number of statements for which a session keeps the makers of their rows.
 _DIRECT: Final = 32
 
 
@@ -41,7 +41,7 @@ class SessionChanges:
     def __init__(self, session: SessionContext, engine: SessionServices) -> None:
         self._session = session
         self._engine = engine
-        #: INSERTs whose rows are made directly, by text and types of parameters; the last ones.
+        #: The last INSERTs whose rows are made directly, by text and types of parameters.
         self._direct: OrderedDict[tuple[str, tuple[int, ...]], PlannedMutation] = OrderedDict()
 
     async def prepare(self, statement: s.MutationStatement, parameter_types: tuple[int, ...]) -> Prepared:
@@ -96,7 +96,7 @@ class SessionChanges:
         """Run an INSERT once for each row of arguments (`EngineSession.execute_rows`). begin: begins the statement."""
         statement = prepared.statement
         assert isinstance(statement, s.MutationStatement), "asked before"
-        # What follows a failure is not told apart from what did not: it is all taken back, and each row runs by itself.
+        # After a failure it is unknown which rows succeeded: all changes are rolled back, and each row runs by itself.
         point, deferral = self._session.catalog.mark(), self._session.transaction.deferral
         try:
             return await self._executed_rows(prepared, statement, rows, begin)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from engine.statements.shared.engine_services import EngineServices
 
 T = TypeVar("T")
-#: Files of a transaction's INSERTs that are written anew as one.
+#: The number of files of a transaction's INSERTs from which on they are rewritten as one.
 COALESCED: Final = 64
 
 

@@ -77,7 +77,7 @@ class WritingJob:
         Raises SqlError.
         """
         if alone and self.spark.is_embedded:
-            # Of participants that share a folder each has its own place in it.
+            # Participants may share the folder, so each has a subfolder of its own.
             made = folder / f"made-{uuid4().hex}"
             names = [column.file_column for column in plan.table.columns]
             await _wait_for_end(await self.spark.productions.write_files(self.rows, self.context, names, made))

@@ -36,7 +36,7 @@ from wire.types import pg_types as t
 from wire.types.text_settings import InputSettings
 
 _NEW, _OLD = "new", "old"
-#: What new rows are also asked for: where they are. No column of a user's has such a name.
+#: The columns of a new row's position. No user's column has such a name.
 _PLACE = FILE, ROW
 _NUMBER = "\0number"
 
@@ -133,7 +133,7 @@ def overlap(table: Table, name: str, added: Sequence[str], other: str | None = N
     called = column.file_column if other is None else other
     if column.type.pg in (t.FLOAT4, t.FLOAT8):
         return None
-    # Each is asked for as a table of its own: all of them are read, however many there are.
+    # Each file is read as a table of its own, so that all of them are read, however many there are.
     parts = [(file, replace(table, files=(file,))) for file in added]
     facts = [group.facts(column.file_column) for file, part in parts for group in groups_to_read(file, part, None)]
     known = [found.range for found in facts if found is not None and found.range is not None]

@@ -34,7 +34,7 @@ from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 from wire.types.carriers import carrier
 
-#: Relations that hold what RETURNING gave have the OIDs before this one, which no relation of the catalog has: each part its own.
+#: Relations of RETURNING's rows have the OIDs before this one, which no relation of the catalog has: one for each part.
 _RETURNED_OIDS: Final = 0xFFFF_FFFF
 
 

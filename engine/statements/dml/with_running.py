@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from engine.session.context.session_context import SessionContext
 
 _TAGS: Final = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE", "merge": "MERGE"}
-#: What reads other rows is another plan.
+#: A plan that reads other rows is another plan.
 _VERSIONS: Final = itertools.count(1)
 _Plan = TypeVar("_Plan", bound=Node)
-#: What was returned, by the OID of its relation.
+#: The RETURNING rows of each part, by the OID of their relation.
 _Rows = dict[int, SystemTable]
 
 

@@ -43,16 +43,16 @@ from wire.errors import DuplicateColumn, FeatureNotSupported, InvalidSchemaName,
 from wire.types import pg_types as t
 from wire.types.output import EncodedColumn, OutputSettings, text_column
 
-#: Rows of the sample for each value of the target (analyze.c, std_typanalyze).
+#: The number of the sample's rows for each unit of the target (analyze.c, std_typanalyze).
 _ROWS_PER_VALUE: Final = 300
-#: A sample is taken so much larger, lest chance makes it smaller.
+#: The factor by which a sample is requested larger, so that chance does not make it too small.
 _MORE: Final = 1.05
-#: Longer values are in no list of common ones (analyze.c, WIDTH_THRESHOLD).
+#: The size above which values are in no list of common ones (analyze.c, WIDTH_THRESHOLD).
 _WIDE: Final = 1024
-#: A type whose values may have any length, and is none of text, is taken to have so many bytes.
+#: The assumed number of bytes of values of variable length that are not text.
 _SOME_WIDTH: Final = 8
 _PAGE: Final = 8192
-#: All types that have a least value, and those that are only equal to themselves.
+#: The types that have an order, and those that only have equality.
 _ORDERED: Final = frozenset(
     (
         t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8, t.NUMERIC, t.TEXT, t.VARCHAR, t.BPCHAR, t.DATE, t.TIME, t.TIMESTAMP,
@@ -60,7 +60,7 @@ _ORDERED: Final = frozenset(
     )
 )  # fmt: skip
 _EQUAL: Final = _ORDERED | {t.BOOL, t.UUID, t.NAME, t.CHAR}
-#: No function of the table's: PostgreSQL has none, and clients shall not find one.
+#: Not in the function table: PostgreSQL has no such function, and clients must not find it.
 _DISTINCT: Final = agg("approx_count_distinct", (t.ANY,), t.INT8, "approx_count_distinct($1)")
 _SETTINGS: Final = OutputSettings()
 

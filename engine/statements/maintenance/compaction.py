@@ -108,7 +108,7 @@ async def compact_files(
         engine.store.tables, table, files,
         lambda query: _open(engine, query, terms, context), engine.in_writer_pool, kept,
     )  # fmt: skip
-    # In a turn of its own: no statement of this member that is a transaction of its own is then in the middle of its work.
+    # In the table's turn: no autocommit statement of this member is then running on the table.
     turn = None if has_turn else engine.turns.of(table.oid)
     try:
         if turn is not None:

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger(__name__)
 
-#: What one batch has at the most: what is read and written within about a second.
+#: The limits of one batch: what can be read and written within about a second.
 _BATCH_FILES: Final = 256
 _BATCH_BYTES: Final = 128 << 20
-#: How often in a row a table may be lost to others before the next commits have to ask again.
+#: The number of conflicts in a row after which a table waits for the next commits.
 _LOSSES_MAX: Final = 5
 
 
@@ -102,7 +102,7 @@ class Compactor:
             if done.before:
                 self.compacted += 1
                 self._due.put_nowait(location)
-        # Not tried again by itself: the next commits ask again.
+        # It is not retried by itself: the next commits trigger it again.
         self._losses.pop(location, None)
 
     async def _compact(self, location: str, *, in_turn: bool) -> Compacted:

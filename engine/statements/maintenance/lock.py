@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from engine.session.context.services import SessionServices
     from engine.session.context.session_context import SessionContext
 
-#: Any of which lets somebody lock in a mode (LockTableAclCheck).
+#: Privileges of which any permits a lock in a mode (LockTableAclCheck).
 _TO_CHANGE: Final = acl.UPDATE | acl.DELETE | acl.TRUNCATE
 _RIGHTS: Final[dict[LockMode, int]] = {"access share": acl.SELECT, "row exclusive": acl.INSERT | _TO_CHANGE}
 _BESIDE_WRITERS: Final = ("access share", "row share", "row exclusive")

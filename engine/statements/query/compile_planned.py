@@ -27,9 +27,9 @@ from engine.statements.shared.compiling import PlanSizes, compile_aside
 from engine.statements.shared.distribution import CompiledQuery, data_members
 from engine.statements.shared.terms import Terms
 
-#: Values of the context that are others each time.
+#: Values of the session that differ with each execution.
 _MOMENTS: Final = ("now", "statement_timestamp")
-#: Characters of a statement's values with which what it is compiled to is kept.
+#: The length of the values' texts up to which a compilation is kept.
 _VALUES_LENGTH: Final = 4096
 Bound = tuple[Root, Bindings]
 

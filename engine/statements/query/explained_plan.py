@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from engine.statements.shared.engine_services import EngineServices
 
 
-#: What the option SUMMARY is about.
+#: The figures that the option SUMMARY controls.
 _SUMMARY: Final = ("Planning Time", "Execution Time")
 
 
@@ -60,7 +60,7 @@ async def explain(request: ExplainRequest, engine: EngineServices, started: floa
     run = (
         await run_measured(request.query, engine, request.context) if request.statement.analyze else MeasuredRun({}, {})
     )
-    # Footers are read for the estimates.
+    # It reads footers for the estimates.
     return await engine.planning.run(
         functools.partial(_lines, request, engine, MembersNow.of(engine.mesh), run, planning_ms)
     )

@@ -34,17 +34,18 @@ from wire.types.text_settings import InputSettings
 
 _PREFIX: Final = "pg_"
 _SCHEMAS: Final = frozenset(("pg_catalog", "information_schema"))
-#: The largest of the type that a whole number is without a cast (make_const).
+#: The largest value of the type that a whole number has without a cast (make_const).
 _INT4_MAX: Final = 2**31 - 1
 _OID_DIGITS: Final = 9
-#: Types of which a string is a value by itself: not by the digits that it has, nor by the time at which it is read.
+#: Types for which the value of a string depends on nothing else: not on the number of its digits, nor on the current
+#: time.
 _STRINGS: Final = frozenset((t.TEXT, t.VARCHAR, t.UUID, t.OID, t.INT2, t.INT4, t.INT8))
-#: Types of which a string in digits is: without words such as "today", and without a zone.
+#: Types for which this holds for strings of digits: no words such as "today", and no zone.
 _MOMENTS: Final = frozenset((t.DATE, t.TIMESTAMP))
 _MOMENT_CHARACTERS: Final = frozenset("0123456789-:. ")
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 _MOST: Final = 32
-#: Characters of a query over tables, of which a copy is made, and of any that is kept.
+#: The maximum length of a query over tables, whose tree is copied, and of any query that is cached.
 _LONGEST: Final = 2048
 
 
@@ -77,7 +78,7 @@ class LiftedQuery:
         return tuple(found)
 
 
-#: By text and offset: a statement that was parsed is kept by nobody here.
+#: The lifted queries by text and offset. The cache does not keep the parsed statements.
 _LIFTED: Final[WeightedLruCache[tuple[str, int], LiftedQuery | None]] = WeightedLruCache(256)
 
 
@@ -136,7 +137,7 @@ def _comparands(tree: exp.Expression, comparisons: tuple[type[exp.Expression], .
 def _is_liftable(literal: exp.Literal, text: str, *, of_catalog: bool) -> bool:
     value, start = literal.name, position(literal)
     if start < 0 or not text.startswith(_literal_text(literal), start):
-        # Written with escapes, in dollars, or in digits of another base.
+        # A literal with escapes, in dollar quotes, or in digits of another base.
         return False
     if not literal.is_string:
         return _is_number(value) and int(value) <= _INT4_MAX

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from engine.plan_ir import logical
 
 CUSTOM_PLANS: Final = 5
-#: To open a file whose footer is not known to the engine; to compile a plan, and each of its nodes.
+#: The costs of opening a file whose footer the engine does not know, of compiling a plan, and of each of its nodes.
 _FILE_MS: Final = 0.15
 _PLANNING_MS: Final = 0.5
 _NODE_MS: Final = 0.02
@@ -90,7 +90,7 @@ async def generic_plan(
     try:
         values = {name: scalar_of(arguments[number - 1], typ) for name, (number, typ) in wanted}
     except (ValueNeeded, Unsupported, SqlError):
-        # What is wrong with a value is told where the query is compiled for it.
+        # The compilation for these values raises the error of an invalid value.
         return None
     return replace(query, values=values)
 

@@ -36,7 +36,7 @@ from engine.statements.shared.fault_policy import Policy, RepeatableQuery
 from engine.statements.shared.text_styles import check_styles
 from wire.errors import CachedPlanChanged, ReadOnlySqlTransaction, SqlError
 
-#: Instead of the catalog's version in the key of what is kept as long as the catalog answers alike.
+#: Replaces the catalog's version in the key of plans that stay valid as long as the catalog gives the same answers.
 _ANY_VERSION: Final = "any"
 
 
@@ -173,7 +173,7 @@ async def plan(
         found_types = tuple(parameter.oid for parameter in planned.parameters)
         keys = [own if planned.of_session and not lasts else key_of(parameter_types, seen)]
         if found_types != parameter_types and (lasts or not planned.of_session):
-            # It is executed with the types that were found for what the client left open: as it was prepared.
+            # It is executed with the inferred types of the parameters that the client left open.
             keys.append(key_of(found_types, seen))
             kept.keep(keys[-1], planned.with_plan(planned.plan))
         planned.keys = frozenset(keys)
@@ -223,7 +223,7 @@ async def run_planned(
     if planned.calls_session:
         await functions.wait(planned.split.plan, session, parameters)
     context = session.execution_context()
-    # Functions of the session may do something, so they are called once, however often the query is begun.
+    # Session functions may have side effects, so they are called once, however often the query is repeated.
     bound = functools.cache(lambda: bind_arguments(session, engine, planned, arguments))
     repeatable = RepeatableQuery(
         engine.queries,

@@ -31,9 +31,9 @@ from engine.statements.shared.terms import Terms
 if TYPE_CHECKING:
     from engine.statements.shared.engine_services import EngineServices
 
-#: At the most five milliseconds or so, where most of them are calls of the system's functions.
+#: Compiling so many nodes takes five milliseconds at most, or so, if most of them are calls of system functions.
 _HERE_NODES: Final = 150
-#: Files whose footers may have to be read, each of which is named in what is compiled.
+#: The number of files above which reading their footers and compiling their names is left to a thread.
 _HERE_FILES: Final = 32
 
 

@@ -102,7 +102,7 @@ def _folder(path: Path, shown: str) -> int:
     elsewhere by now, and OSError.
     """
     descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    # What the descriptor is, and not what its name has become since.
+    # Check the folder that the descriptor refers to, not the one that the name refers to by now.
     if os.readlink(f"/proc/self/fd/{descriptor}") != str(path.parent):
         os.close(descriptor)
         raise _outside(shown)
@@ -141,7 +141,7 @@ def open_file(path: Path, shown: str) -> BinaryIO:
     """Open a file for reading. Raises UndefinedFile, InsufficientPrivilege, WrongObjectType, IoError."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        # To open a device may do something, and a socket cannot be opened: what already is no file is not tried.
+        # Opening a device may have side effects, and a socket cannot be opened: only a regular file is opened.
         _require_regular(os.stat(path), shown)
         folder = _folder(path, shown)
         try:

@@ -11,7 +11,7 @@ from typing import Literal
 from engine.catalog.model.objects import Constraint
 from wire.dataclass import dataclass
 
-#: What may have broken a constraint: rows of a key, rows that name a key, a key that is gone.
+#: The cause of a check: new rows of a key, new rows that reference a key, a key that is gone.
 Cause = Literal["key", "new", "gone"]
 
 

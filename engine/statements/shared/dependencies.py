@@ -27,7 +27,7 @@ from engine.sql.deparse.stored_text import columns_of, sequences_of
 from wire.dataclass import dataclass
 from wire.errors import DependentObjectsStillExist, FeatureNotSupported, InvalidTableDefinition
 
-#: Takes a notice, and its detail.
+#: Sends a notice and its detail.
 Notify = Callable[..., None]
 
 
@@ -361,7 +361,7 @@ def _because(found: _Found, dependencies: Dependencies) -> str:
     assert found.on is not None
     on = dependencies.describe(found.on)
     if found.on.kind == "constraint" and found.thing.kind == "constraint":
-        # A foreign key depends on the index that the key has.
+        # A foreign key depends on the index of the key that it references.
         on = f"index {quote_ident(dependencies.constraint(found.on.oid)[1].name)}"
     return f"{dependencies.describe(found.thing)} depends on {on}"
 

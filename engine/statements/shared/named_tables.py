@@ -13,7 +13,7 @@ from engine.catalog.model.objects import Relation, SystemTable, Table, View
 from engine.sql.binder.scope import Catalog
 from wire.dataclass import dataclass
 
-#: The schema of such tables, which nobody can name.
+#: The schema of such tables, which no statement of a client can name.
 _HIDDEN: Final = "\0"
 
 

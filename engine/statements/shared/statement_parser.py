@@ -13,10 +13,10 @@ from engine.sql.parser.masking import names_password
 from engine.sql.parser.nodes.statements import Statement
 from engine.sql.parser.parse import parse
 
-#: Statements that are kept parsed: how many, and of how many characters together, each of which takes up to 250 bytes.
+#: The limits of the cache: the number of statements, and of their characters, each of which takes up to 250 bytes.
 _PARSED: Final = 1024
 _PARSED_ROOM: Final = 1 << 19
-#: Characters of a long text for a node of its trees.
+#: The average number of characters of a long text for each node of its trees.
 _NODE_CHARACTERS: Final = 5
 
 

@@ -8,7 +8,7 @@ import asyncio
 from typing import Final
 from weakref import WeakValueDictionary
 
-#: The place of definitions among the tables.
+#: The number of the queue of definitions, among the OIDs of tables.
 _DEFINITIONS: Final = 0
 
 

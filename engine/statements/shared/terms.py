@@ -32,7 +32,7 @@ class Terms:
     memory: MemoryShare | None = None
     lasting: bool = False
     spark_member: str | None = None
-    # It is compared by identity first, and hashing it takes longer than all the others.
+    # Models are compared by identity first, and hashing one takes longer than hashing all other fields.
     model: EngineModel = field(default=DEFAULT_MODEL, hash=False)
     writes: bool = False
 

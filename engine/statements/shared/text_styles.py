@@ -18,7 +18,7 @@ from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 
 _DATES: Final = (t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ)
-#: Setting, whether its value is the engines' own style, the types whose text it decides.
+#: A setting, whether its value is the engines' own style, and the types whose text it affects.
 _STYLES: Final[tuple[tuple[str, Callable[[str], bool], tuple[t.PgType, ...]], ...]] = (
     ("DateStyle", lambda value: value.startswith("ISO"), _DATES),
     ("IntervalStyle", lambda value: value == "postgres", (t.INTERVAL,)),
