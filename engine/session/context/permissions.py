@@ -1,5 +1,5 @@
-"""Permission to make the server read or write files of its machine: superusers and members of pg_read_server_files and
-pg_write_server_files have it.
+"""Permission to make the server read or write files of its machine, which superusers and members of
+pg_read_server_files and pg_write_server_files have, and to run CHECKPOINT.
 
 In PostgreSQL, USAGE on a foreign server lets a role create foreign tables. Sluice has no foreign servers, so a role
 that may read files may create foreign tables.

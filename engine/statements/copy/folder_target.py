@@ -134,7 +134,7 @@ def _move(folder: Path, file: DataFile, named: Path) -> None:
 
 
 def require_folder_form(form: str, columns: tuple[ResultColumn, ...]) -> None:
-    """Raises FeatureNotSupported."""
+    """Check that a format can be written into a folder. Raises FeatureNotSupported."""
     if form == "binary":
         raise FeatureNotSupported(
             "not supported: COPY TO a folder in format binary", hint="Use FORMAT parquet, csv, json or text."

@@ -21,7 +21,7 @@ from wire.errors import (
 
 
 def comment(statement: Comment, definer: Definer) -> None:
-    """Raises UndefinedTable, UndefinedColumn, UndefinedObject, InvalidSchemaName, WrongObjectType."""
+    """Run COMMENT ON. Raises UndefinedTable, UndefinedColumn, UndefinedObject, InvalidSchemaName, WrongObjectType."""
     text = statement.comment or None
     match statement.kind:
         case "schema":

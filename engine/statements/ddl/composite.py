@@ -44,7 +44,9 @@ from wire.types import pg_types as t
 
 
 def create_composite(statement: CreateComposite, definer: Definer) -> None:
-    """Raises DuplicateObject, DuplicateColumn, InvalidTableDefinition, and what the attributes' types raise."""
+    """Create a composite type. Raises DuplicateObject, DuplicateColumn, InvalidTableDefinition, and the errors of the
+    attributes' types.
+    """
     name, catalog = statement.name, definer.catalog
     schema = schema_of_new_type(name, definer)
     made: list[Attribute] = []
@@ -71,7 +73,7 @@ def _attribute(written: AttributeDefinition, number: int, definer: Definer) -> A
 
 
 def rename_attribute(typ: CompositeType, action: RenameAttribute, definer: Definer) -> None:
-    """Raises UndefinedColumn, DuplicateColumn."""
+    """Rename an attribute of a composite type. Raises UndefinedColumn, DuplicateColumn."""
     if not any(item.name == action.name for item in typ.attributes):
         raise UndefinedColumn(f'column "{action.name}" does not exist')
     if any(item.name == action.to for item in typ.attributes):
@@ -82,7 +84,7 @@ def rename_attribute(typ: CompositeType, action: RenameAttribute, definer: Defin
 
 
 def alter_attributes(typ: CompositeType, actions: tuple[AttributeAction, ...], definer: Definer) -> None:
-    """Raises UndefinedColumn, DuplicateColumn, FeatureNotSupported."""
+    """Add, drop and alter attributes of a composite type. Raises UndefinedColumn, DuplicateColumn, FeatureNotSupported."""
     for action in actions:
         _require_unsaid(typ, definer, with_views=not isinstance(action, AddAttribute))
     changed = typ
@@ -197,7 +199,7 @@ def _shows(relation: StoredRelation, typ: CompositeType, definer: Definer) -> bo
 
 
 def composite(typ: UserType) -> CompositeType:
-    """Raises WrongObjectType."""
+    """Return the type as a composite type. Raises WrongObjectType for another one."""
     if not isinstance(typ, CompositeType):
         raise WrongObjectType(f"{typ.name} is not a composite type")
     return typ

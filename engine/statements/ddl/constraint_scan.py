@@ -1,5 +1,5 @@
 """Scans that verify a table's existing rows before a new constraint is recorded. Each question is a query that must
-return no row; if it returns one, the row tells what the error message says.
+return no row; if it returns one, the error message is made from that row.
 
 Source: PostgreSQL 15, tablecmds.c (ATRewriteTable), index.c and tuplesort's comparetup_index_btree for keys.
 """

@@ -21,7 +21,9 @@ _LETTERS: dict[GrantKind, Kind] = {"table": "r", "sequence": "s", "schema": "n",
 
 
 def alter_default_privileges(statement: AlterDefaultPrivileges, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, InvalidSchemaName, InvalidGrantOperation, UndefinedObject."""
+    """Run ALTER DEFAULT PRIVILEGES. Raises InsufficientPrivilege, InvalidSchemaName, InvalidGrantOperation,
+    UndefinedObject.
+    """
     wanted = wanted_of(statement.action, ground, relation=False)
     letter = _LETTERS[statement.action.kind]
     owners = [ground.meant(name) for name in statement.roles] or [ground.current]

@@ -30,7 +30,7 @@ from wire.types import pg_types as t
 
 
 def create_domain(statement: d.CreateDomain, definer: Definer) -> None:
-    """Raises DuplicateObject, DatatypeMismatch, and what its type, default and checks raise."""
+    """Create a domain. Raises DuplicateObject, DatatypeMismatch, and the errors of its type, default and checks."""
     name, catalog = statement.name, definer.catalog
     schema = schema_of_new_type(name, definer)
     with without_position():

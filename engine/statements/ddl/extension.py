@@ -35,7 +35,7 @@ _THERE: Final = frozenset(("pg_stat_statements",))
 
 
 def create_extension(statement: CreateExtension, definer: Definer) -> None:
-    """Raises DuplicateObject, and FeatureNotSupported for an extension that is not PostgreSQL's."""
+    """Run CREATE EXTENSION. Raises DuplicateObject, and FeatureNotSupported for an extension that is not PostgreSQL's."""
     if statement.name == SLUICE and not statement.if_not_exists:
         raise DuplicateObject(f'extension "{SLUICE}" already exists')
     if statement.name == SLUICE:
@@ -52,7 +52,7 @@ def create_extension(statement: CreateExtension, definer: Definer) -> None:
 
 
 def drop_extension(statement: DropExtension, definer: Definer) -> None:
-    """Raises UndefinedObject, DependentObjectsStillExist."""
+    """Run DROP EXTENSION. Raises UndefinedObject, DependentObjectsStillExist."""
     for name in statement.names:
         if name == SLUICE:
             raise required_by_system(f"extension {SLUICE}")

@@ -68,8 +68,8 @@ _Change = Callable[[Wanted, RightsDraft], None]
 
 
 def grant(statement: GrantPrivileges, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, InvalidGrantOperation, DependentObjectsStillExist, and the errors of names that do
-    not exist.
+    """Run GRANT or REVOKE. Raises InsufficientPrivilege, InvalidGrantOperation, DependentObjectsStillExist, and the
+    errors of names that do not exist.
     """
     if statement.grantor is not None and ground.meant(statement.grantor).oid != ground.current.oid:
         raise FeatureNotSupported("grantor must be current user")
@@ -116,7 +116,7 @@ def wanted_of(statement: GrantPrivileges, ground: RoleGround, *, relation: bool)
 
 
 def grantee(name: RoleName, ground: RoleGround) -> int:
-    """Raises UndefinedObject."""
+    """Return the OID of a grantee. Raises UndefinedObject."""
     return acl.PUBLIC if name.special == "public" else ground.meant(name).oid
 
 

@@ -23,7 +23,7 @@ from wire.errors import UndefinedTable, WrongObjectType
 
 
 def source_of(like: LikeTable, definer: Definer) -> Table | View:
-    """Raises UndefinedTable, WrongObjectType."""
+    """Find the relation that LIKE names. Raises UndefinedTable, WrongObjectType."""
     found = definer.resolve(like.name)
     if found is None:
         raise UndefinedTable(f'relation "{like.name}" does not exist', position=cursor(like.name.position))

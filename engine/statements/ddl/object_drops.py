@@ -60,7 +60,9 @@ def _skip_missing(definer: Definer, if_exists: bool, find: Callable[[], str]) ->
 
 
 def drop_objects(statement: DropObjects, definer: Definer) -> None:
-    """Raises UndefinedObject, InvalidSchemaName, DependentObjectsStillExist."""
+    """Run DROP of named objects such as languages. Raises UndefinedObject, InvalidSchemaName,
+    DependentObjectsStillExist.
+    """
     for name in statement.names:
         _skip_missing(definer, statement.if_exists, partial(_find_object, statement, name, definer))
 
@@ -80,7 +82,7 @@ def _find_object(statement: DropObjects, name: QualifiedName, definer: Definer) 
 
 
 def drop_part(statement: DropPart, definer: Definer) -> None:
-    """Raises UndefinedTable, InvalidSchemaName, UndefinedObject."""
+    """Run DROP of a part of a table, such as a trigger. Raises UndefinedTable, InvalidSchemaName, UndefinedObject."""
     _skip_missing(definer, statement.if_exists, partial(_find_part, statement, definer))
 
 
@@ -96,8 +98,9 @@ def _find_part(statement: DropPart, definer: Definer) -> str:
 
 
 def drop_functions(statement: DropFunctions, definer: Definer) -> None:
-    """Raises UndefinedFunction, UndefinedObject, InvalidSchemaName, AmbiguousFunction, WrongObjectType,
-    DependentObjectsStillExist."""
+    """Run DROP FUNCTION and its kin. Raises UndefinedFunction, UndefinedObject, InvalidSchemaName, AmbiguousFunction,
+    WrongObjectType, DependentObjectsStillExist.
+    """
     required: list[SqlError] = []
     for function in statement.functions:
         try:

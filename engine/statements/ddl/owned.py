@@ -31,7 +31,7 @@ def owned_objects(role: int, snapshot: Snapshot) -> list[int]:
 
 
 def reassign_owned(statement: ReassignOwned, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, UndefinedObject, DependentObjectsStillExist."""
+    """Run REASSIGN OWNED. Raises InsufficientPrivilege, UndefinedObject, DependentObjectsStillExist."""
     roles, to = [ground.find_role(name) for name in statement.roles], ground.find_role(statement.to)
     for role in (*roles, to):
         if not ground.authority.judge.has_rights_of(ground.current.oid, role.oid) and not ground.current.superuser:
@@ -45,7 +45,7 @@ def reassign_owned(statement: ReassignOwned, ground: RoleGround) -> None:
 
 
 def drop_owned(statement: DropOwned, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, UndefinedObject, DependentObjectsStillExist."""
+    """Run DROP OWNED. Raises InsufficientPrivilege, UndefinedObject, DependentObjectsStillExist."""
     roles = [ground.find_role(name) for name in statement.roles]
     for role in roles:
         if not ground.authority.judge.has_rights_of(ground.current.oid, role.oid) and not ground.current.superuser:
@@ -99,7 +99,7 @@ def _revoke_all(role: int, ground: RoleGround) -> None:
 
 
 def require_free(role: Role, ground: RoleGround) -> None:
-    """Raises DependentObjectsStillExist for a role that owns something or has privileges."""
+    """Raise DependentObjectsStillExist for a role that owns something or has privileges."""
     told = list(_dependents(role.oid, ground))
     if told:
         raise DependentObjectsStillExist(

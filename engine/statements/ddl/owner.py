@@ -30,7 +30,9 @@ from wire.errors import (
 
 
 def alter_owner(statement: AlterOwner, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, UndefinedTable, InvalidSchemaName, UndefinedObject, WrongObjectType."""
+    """Run ALTER ... OWNER TO. Raises InsufficientPrivilege, UndefinedTable, InvalidSchemaName, UndefinedObject,
+    WrongObjectType.
+    """
     draft = RightsDraft(ground.catalog)
     match statement.kind:
         case "schema":

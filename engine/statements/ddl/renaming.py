@@ -29,7 +29,7 @@ from wire.errors import (
 
 
 def rename(relation: StoredRelation, to: str, definer: Definer) -> None:
-    """Raises DuplicateTable, InsufficientPrivilege."""
+    """Rename a relation. Raises DuplicateTable, InsufficientPrivilege."""
     definer.authority.require_creation(definer.snapshot, relation.schema)
     if Names(definer.snapshot, relation.schema).has_relation(to):
         raise DuplicateTable(f'relation "{to}" already exists')
@@ -99,7 +99,7 @@ def _with_generated(table: Table, change: Callable[[str], str]) -> tuple[TableCo
 
 
 def rename_column(relation: StoredRelation, name: str, to: str, definer: Definer) -> None:
-    """Raises UndefinedColumn, DuplicateColumn, WrongObjectType."""
+    """Rename a column. Raises UndefinedColumn, DuplicateColumn, WrongObjectType."""
     if isinstance(relation, Sequence):
         raise WrongObjectType(
             f'cannot rename columns of relation "{relation.name}"',
@@ -144,7 +144,7 @@ def _constraint(constraint: Constraint, name: str, to: str) -> Constraint:
 
 
 def rename_constraint(relation: StoredRelation, name: str, to: str, definer: Definer) -> None:
-    """Raises UndefinedObject, DuplicateObject, DuplicateTable."""
+    """Rename a constraint. Raises UndefinedObject, DuplicateObject, DuplicateTable."""
     there = relation.constraints if isinstance(relation, Table) else ()
     found = next((c for c in there if c.name == name and not c.is_index), None)
     if found is None or not isinstance(relation, Table):

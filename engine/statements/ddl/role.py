@@ -39,7 +39,9 @@ _SECRET_BYTES: Final = 16
 
 
 def create_role(statement: CreateRole, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, DuplicateObject, ReservedName, InvalidParameterValue, UndefinedObject."""
+    """Run CREATE ROLE. Raises InsufficientPrivilege, DuplicateObject, ReservedName, InvalidParameterValue,
+    UndefinedObject.
+    """
     _check_creator(statement.options, ground.current)
     _check_name(statement.name)
     if not ground.roles:
@@ -123,7 +125,7 @@ def _join(oid: int, options: RoleOptions, ground: RoleGround) -> None:
 
 
 def alter_role(statement: AlterRole, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, InvalidParameterValue, UndefinedObject."""
+    """Run ALTER ROLE. Raises InsufficientPrivilege, InvalidParameterValue, UndefinedObject."""
     role, options = ground.find_role(statement.role), statement.options
     if role.name in PREDEFINED:
         raise ReservedName(f'role name "{role.name}" is reserved', detail="Cannot alter reserved roles.")
@@ -150,7 +152,7 @@ def _check_alteration(role: Role, options: RoleOptions, ground: RoleGround) -> N
 
 
 def rename_role(statement: RenameRole, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, DuplicateObject, ReservedName, FeatureNotSupported, UndefinedObject."""
+    """Rename a role. Raises InsufficientPrivilege, DuplicateObject, ReservedName, FeatureNotSupported, UndefinedObject."""
     role = ground.find_role(RoleName(name=statement.name))
     for who, what in ((ground.session, "session"), (ground.current, "current")):
         if role.oid == who.oid:
@@ -173,7 +175,9 @@ def rename_role(statement: RenameRole, ground: RoleGround) -> None:
 
 
 def drop_roles(statement: DropRole, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, UndefinedObject, ObjectInUse, DependentObjectsStillExist, InvalidParameterValue."""
+    """Run DROP ROLE. Raises InsufficientPrivilege, UndefinedObject, ObjectInUse, DependentObjectsStillExist,
+    InvalidParameterValue.
+    """
     if not ground.may_create:
         raise InsufficientPrivilege("permission denied to drop role")
     for name in statement.roles:

@@ -48,7 +48,7 @@ class RoleGround:
         return self.current.superuser or self.current.createrole
 
     def find_role(self, name: RoleName) -> Role:
-        """Raises UndefinedObject."""
+        """Find a role by name, or CURRENT_ROLE, SESSION_USER and the like. Raises UndefinedObject."""
         if name.special in ("current", "session"):
             asked = (self.current if name.special == "current" else self.session).name
         else:

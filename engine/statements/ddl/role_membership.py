@@ -13,7 +13,7 @@ from wire.errors import InsufficientPrivilege, InvalidGrantOperation, Notice
 
 
 def grant_roles(statement: GrantRole, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, UndefinedObject, InvalidGrantOperation."""
+    """Run GRANT or REVOKE of roles. Raises InsufficientPrivilege, UndefinedObject, InvalidGrantOperation."""
     grantor = ground.find_role(statement.grantor) if statement.grantor is not None else ground.current
     members = [RoleName(name=ground.find_role(member).name) for member in statement.members]
     for name in statement.roles:

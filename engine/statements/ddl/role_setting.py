@@ -17,7 +17,9 @@ Settings = tuple[tuple[str, str], ...]
 
 
 def alter_setting(statement: AlterRoleSetting, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, UndefinedObject, InvalidParameterValue, CantChangeRuntimeParam."""
+    """Run ALTER ROLE ... SET. Raises InsufficientPrivilege, UndefinedObject, InvalidParameterValue,
+    CantChangeRuntimeParam.
+    """
     role = _find_altered_role(statement, ground)
     if statement.database and statement.database != DATABASE:
         raise UndefinedObject(f'database "{statement.database}" does not exist', sqlstate="3D000")

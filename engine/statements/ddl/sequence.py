@@ -35,7 +35,7 @@ class _Bounds:
 
 
 def create_sequence(statement: CreateSequence, definer: Definer) -> None:
-    """Raises DuplicateTable, InvalidParameterValue and the errors of OWNED BY."""
+    """Run CREATE SEQUENCE. Raises DuplicateTable, InvalidParameterValue and the errors of OWNED BY."""
     schema = definer.schema_of_new(statement.name, statement.temporary)
     name = statement.name.name
     if Names(definer.snapshot, schema).has_relation(name):
@@ -71,7 +71,7 @@ def new_sequence(schema: str, name: str, options: SequenceOptions, typ: SqlType,
 
 
 def alter_sequence(statement: AlterSequence, definer: Definer) -> None:
-    """Raises UndefinedTable, WrongObjectType, InvalidParameterValue."""
+    """Run ALTER SEQUENCE. Raises UndefinedTable, WrongObjectType, InvalidParameterValue."""
     found = definer.resolve(statement.name)
     if found is None and statement.if_exists:
         definer.notify(f'relation "{statement.name.name}" does not exist, skipping')

@@ -37,7 +37,7 @@ from wire.types.enums import STEP
 
 
 def create_enum(statement: CreateEnum, definer: Definer) -> None:
-    """Raises DuplicateObject, InvalidName, UniqueViolation."""
+    """Create an enum. Raises DuplicateObject, InvalidName, UniqueViolation."""
     name, catalog = statement.name, definer.catalog
     schema = schema_of_new_type(name, definer)
     for label in statement.labels:
@@ -55,7 +55,7 @@ def _check_label(label: str) -> None:
 
 
 def alter_type(statement: AlterType, definer: Definer) -> None:
-    """Raises UndefinedObject, WrongObjectType, DuplicateObject, InvalidParameterValue."""
+    """Run ALTER TYPE. Raises UndefinedObject, WrongObjectType, DuplicateObject, InvalidParameterValue."""
     typ, action = definer.type(statement.name), statement.action
     definer.authority.require_owner(typ, "type")
     match action:

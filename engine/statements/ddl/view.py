@@ -107,7 +107,9 @@ def _columns(statement: CreateView, columns: Sequence[ResultColumn]) -> tuple[Ta
 
 
 def _check_replacement(old: Sequence[TableColumn], new: Sequence[TableColumn]) -> None:
-    """A replaced view keeps its columns and may add more (PostgreSQL, checkViewColumns)."""
+    """Check the columns of a view that is replaced: it keeps its columns and may add more (PostgreSQL,
+    checkViewColumns).
+    """
     if len(new) < len(old):
         raise InvalidTableDefinition("cannot drop columns from view")
     for before, after in zip(old, new, strict=False):

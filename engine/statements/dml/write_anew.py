@@ -27,7 +27,7 @@ async def write_anew(
     """Write the rows of these files into new files, which no commit names yet. On an error no new file is left.
 
     root: the folder of tables. table: the table of the files. ask: starts a query. kept_bytes: as in `TableWriter`.
-    Raises SqlError, and InternalError if the number of rows has changed, because nobody would notice that later.
+    Raises SqlError, and InternalError if the number of rows has changed, which no later check would find.
     """
     assert table.storage is not None, "a stored table"
     writer = TableWriter(Path(table.path), table.columns, table.storage, kept_bytes)

@@ -15,7 +15,9 @@ from wire.errors import FeatureNotSupported, InvalidSchemaName, UndefinedTable, 
 
 
 def reindex(statement: Reindex, definer: Definer) -> None:
-    """Raises UndefinedTable, WrongObjectType, InvalidSchemaName, InsufficientPrivilege, FeatureNotSupported."""
+    """Check a REINDEX. Raises UndefinedTable, WrongObjectType, InvalidSchemaName, InsufficientPrivilege,
+    FeatureNotSupported.
+    """
     match statement.kind:
         case "index":
             _require_index(statement, definer)

@@ -74,6 +74,6 @@ async def execute(
 
 
 def plan_columns(statement: s.Explain) -> tuple[ResultColumn, ...]:
-    """The column of EXPLAIN's result."""
+    """Return the column of EXPLAIN's result."""
     types = {"json": t.JSON, "xml": t.XML}
     return (ResultColumn("QUERY PLAN", st.of(types.get(statement.format, t.TEXT))),)

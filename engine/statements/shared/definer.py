@@ -86,7 +86,7 @@ class Definer:
         raise UndefinedObject(f'type "{name}" does not exist')
 
     def domain(self, name: QualifiedName) -> DomainType:
-        """Raises UndefinedObject, WrongObjectType."""
+        """Find a domain. Raises UndefinedObject, WrongObjectType."""
         found = self.snapshot.type_named(name.schema, name.name, self.search_path)
         if isinstance(found, DomainType):
             return found
@@ -133,7 +133,7 @@ class Definer:
         return schema
 
     def sequence(self, name: QualifiedName) -> Sequence:
-        """Raises UndefinedTable, WrongObjectType."""
+        """Find a sequence. Raises UndefinedTable, WrongObjectType."""
         found = self.resolve(name)
         if found is None:
             raise UndefinedTable(f'relation "{name}" does not exist')
