@@ -48,7 +48,7 @@ class EngineSession(Protocol):
     async def execute(self, prepared: Prepared, arguments: Sequence[Any], *, single: bool = False) -> Execution:
         """Run a prepared statement with canonical values (`engine.plan_ir.expr`) for its parameters.
 
-        single: the transaction is implicit and ends with the message, so it may consist of this statement only.
+        single: the transaction is implicit and ends by itself, so it may consist of this statement only.
         """
         ...
 

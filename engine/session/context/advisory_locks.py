@@ -270,7 +270,7 @@ class SessionLocks:
         return self._locks.release(self._owner, key, shared=shared)
 
     def release_all(self) -> None:
-        """pg_advisory_unlock_all."""
+        """Run pg_advisory_unlock_all."""
         for (key, shared), count in self._own.items():
             for _ in range(count):
                 self._locks.release(self._owner, key, shared=shared)

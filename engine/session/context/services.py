@@ -10,7 +10,7 @@ from engine.statements.shared.engine_services import EngineServices
 
 
 class SessionServices(EngineServices, Protocol):
-    """`engine.engine.Engine` provides them."""
+    """See the module's docstring. `engine.engine.Engine` provides them."""
 
     statements: StatementCache
     advisory_locks: AdvisoryLocks

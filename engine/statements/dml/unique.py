@@ -149,7 +149,9 @@ def _names(key: Constraint) -> Sequence[str]:
 
 
 def _rows(key: Constraint, rows: exp.Table, table: Table, places: Sequence[str] = ()) -> exp.Expression:
-    """new, or for a key of expressions or of some rows: (SELECT expression AS k, file, row FROM new AS t WHERE predicate) AS new"""
+    """Return the rows of a key as an item of FROM: new, or for a key of expressions or of some rows: (SELECT expression
+    AS k, file, row FROM new AS t WHERE predicate) AS new
+    """
     if not key.parts:
         return rows
     parts = [read_formula(part.formula) if part.formula else _column(part.name) for part in key.parts]

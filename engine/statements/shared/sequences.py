@@ -33,7 +33,7 @@ class SessionSequences:
         self._given: dict[int, int] = {}
 
     def next(self, sequence: Sequence) -> int:
-        """nextval. Raises SequenceGeneratorLimitExceeded."""
+        """Run nextval. Raises SequenceGeneratorLimitExceeded."""
         block = self._block(sequence, 1)
         self.note(sequence, block.first)
         return block.first
@@ -72,7 +72,7 @@ class SessionSequences:
         return self._given.get(sequence.oid)
 
     def current(self, sequence: Sequence) -> int:
-        """currval. Raises ObjectNotInPrerequisiteState."""
+        """Run currval. Raises ObjectNotInPrerequisiteState."""
         if sequence.oid not in self._given:
             raise ObjectNotInPrerequisiteState(
                 f'currval of sequence "{sequence.name}" is not yet defined in this session'
@@ -80,13 +80,13 @@ class SessionSequences:
         return self._given[sequence.oid]
 
     def last(self) -> int:
-        """lastval. Raises ObjectNotInPrerequisiteState."""
+        """Run lastval. Raises ObjectNotInPrerequisiteState."""
         if not self._given:
             raise ObjectNotInPrerequisiteState("lastval is not yet defined in this session")
         return next(reversed(self._given.values()))
 
     def set(self, sequence: Sequence, value: int, called: bool) -> int:
-        """setval. Raises NumericValueOutOfRange."""
+        """Run setval. Raises NumericValueOutOfRange."""
         if not sequence.minimum <= value <= sequence.maximum:
             bounds = f"{sequence.minimum}..{sequence.maximum}"
             raise NumericValueOutOfRange(
@@ -99,10 +99,10 @@ class SessionSequences:
         return value
 
     def stands(self, sequence: Sequence) -> int:
-        """last_value."""
+        """Return the sequence's last_value."""
         return self._store.read_sequence(sequence).value
 
     def discard(self) -> None:
-        """DISCARD SEQUENCES."""
+        """Run DISCARD SEQUENCES."""
         self._held.clear()
         self._given.clear()
