@@ -1,4 +1,4 @@
-"""The final counters of recent queries on a member, bounded by the total number of counters.
+"""The final figures of recent queries on a member, bounded by their total number.
 
 A query's mailboxes and outputs are released when its part on a member has ended, which may be long before its statement
 ends: a cursor that is read for an hour may have its last row in its window at once. Anyone who looks at the statement
@@ -20,7 +20,7 @@ _FIGURES_MAX: Final = 16_384
 
 
 class EndedFigures:
-    """See the module's docstring. Used on the loop's thread. most: the maximum number of counters of all queries
+    """See the module's docstring. Used on the loop's thread. most: the maximum number of figures of all queries
     together.
     """
 

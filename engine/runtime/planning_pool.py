@@ -2,15 +2,17 @@
 
 The work runs on the operation threads. Four measures keep one client's statement from disturbing all others:
 
-- *Interrupts.* When the wait of the session's task ends (a cancel request, `statement_timeout`, a termination), the work is marked
-  and ends at its next step (`engine.common.interrupts`). The session does not wait for that: its client is answered at once.
-- *Disposal.* The values that long work has made are freed a piece at a time (`engine.runtime.disposal`), as a long work of its own:
-  by the thread of a work that failed, and, for a result that its owner has dropped (`dispose_with`), in the next turn.
-- *Turns.* Work on long statements leaves at least one operation thread to other work. A session has one statement at a time,
-  and turns are given in the order of the requests, so each client gets its share of them. Work that was interrupted keeps its
-  turn until its thread is free.
-- *Memory.* Every few thousand steps the process's resident memory is compared with the configured limit (`memory`); above it
-  the statement ends with 53200. Short statements make too few steps to be checked.
+- *Interrupts.* When the wait of the session's task ends (a cancel request, `statement_timeout`, a termination), the
+  work is marked and ends at its next step (`engine.common.interrupts`). The session does not wait for that: its client
+  is answered at once.
+- *Disposal.* The values that long work has made are freed a piece at a time (`engine.runtime.disposal`), as a long work
+  of its own: by the thread of a work that failed, and, for a result that its owner has dropped (`dispose_with`), in the
+  next turn.
+- *Turns.* Work on long statements leaves at least one operation thread to other work. A session has one statement at a
+  time, and turns are given in the order of the requests, so each client gets its share of them. Work that was
+  interrupted keeps its turn until its thread is free.
+- *Memory.* Every few thousand steps the process's resident memory is compared with the configured limit (`memory`);
+  above it the statement ends with 53200. Short statements make too few steps to be checked.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ class Pools:
     """The pools of a member.
 
     - operations: short calls of statements
-    - messages: steps of distributed queries; they have threads of their own, because a statement that takes long to bind must not
-      delay a cancel
+    - messages: steps of distributed queries; they have threads of their own, because a statement that takes long to
+      bind must not delay a cancel
     - writers: threads that only write files, so that no short call waits for a disk
     - planning: long statements, on the operation threads
     """

@@ -14,13 +14,14 @@ concern members (`on_member_lost`, `tick`) go to all, and a Check or CheckRespon
 The caller guarantees:
 
 - `begin` comes before the first Start is sent; the caller sends the Starts, since their bodies differ by member.
-- Each `begin` and each Run is answered by one `fragments_started`, with () if nothing could be set up; a `cancel` gives the reason,
-  before or after. Each fragment named there is reported once by `fragment_ended`, also after Stop. Only then does Forget come.
+- Each `begin` and each Run is answered by one `fragments_started`, with () if nothing could be set up; a `cancel` gives
+  the reason, before or after. Each fragment named there is reported once by `fragment_ended`, also after Stop. Only
+  then does Forget come.
 - Tokens never repeat, not even after a restart of their initiator: one that is over stays over.
 - Instructions are performed in their order, and `tick` is called about twice a second.
-- If a member cannot be reached when a stream is to be opened to it, or a stream breaks without a message, the caller reports a
-  cause with `echo`. If only two participants see a loss, the one of them that has to send finds it; so the loss of a member that
-  is not the initiator means nothing to a participant here.
+- If a member cannot be reached when a stream is to be opened to it, or a stream breaks without a message, the caller
+  reports a cause with `echo`. If only two participants see a loss, the one of them that has to send finds it; so the
+  loss of a member that is not the initiator means nothing to a participant here.
 
 Considered and rejected: keeping early queries as long as the initiator says they run (their start may have been lost
 with a connection, and then nothing would ever end them); answering a late start (whoever cancelled has told the

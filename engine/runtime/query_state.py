@@ -64,7 +64,8 @@ class Limits:
 
     - suspect_seconds: how long a query of another initiator runs before, and between, checks of it
     - echo_seconds: how long an echo waits for the cause that explains it
-    - early_seconds, early_queries: how long a channel may be open before its query starts; how many queries may have such channels
+    - early_seconds, early_queries: how long a channel may be open before its query starts; how many queries may have
+      such channels
     - check_queries: how many queries one check may name; the others are named in the next
     - over_seconds, over_queries: how long, and how many, queries that are over are remembered
     """
@@ -85,7 +86,8 @@ class Cause:
     - sqlstate: 00000 is no error (enough rows, closed by the client)
     - member: where the cause comes from, if not from here
     - fields: the other fields of an error
-    - echo: the effect of a failure whose cause another member knows, such as a broken stream; see the module's docstring
+    - echo: the effect of a failure whose cause another member knows, such as a broken stream; see the module's
+      docstring
     """
 
     sqlstate: str

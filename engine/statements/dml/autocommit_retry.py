@@ -4,13 +4,14 @@ clients see none either: there, the statement waits for the row, or for the tran
 Commits are optimistic: of two that conflict the later one fails with 40001, and its work is lost. Three measures hide
 that from clients whose statement is its whole transaction (autocommit):
 
-- *turns*: within a member, statements that change rows wait for each other, by table, if their commits would conflict. A
-  turn is not a lock: statements that only add rows, transactions of several statements, and other members do not wait.
-- *retry while it runs*: a definition is made on the session's snapshot of the catalog, and then tried on the newest one. If
-  another commit has come in between, the definition is rolled back and made again on the newest state, since its client has
-  seen nothing of it yet: so the second of two statements that create one table fails because the table exists. Definitions
-  that are repeated wait for each other, unless they may take long, so that they do not conflict with each other again. A
-  statement that changes rows is repeated too if it meets a conflict while it runs.
+- *turns*: within a member, statements that change rows wait for each other, by table, if their commits would conflict.
+  A turn is not a lock: statements that only add rows, transactions of several statements, and other members do not
+  wait.
+- *retry while it runs*: a definition is made on the session's snapshot of the catalog, and then tried on the newest
+  one. If another commit has come in between, the definition is rolled back and made again on the newest state, since
+  its client has seen nothing of it yet: so the second of two statements that create one table fails because the table
+  exists. Definitions that are repeated wait for each other, unless they may take long, so that they do not conflict
+  with each other again. A statement that changes rows is repeated too if it meets a conflict while it runs.
 - *retry at the commit*: if the commit conflicts nevertheless, the statement runs again on the newest state. By then its
   client may have received the number of changed rows, and RETURNING's rows; if the second run has any other result, the
   40001 stands.

@@ -4,10 +4,11 @@ Which old key became which new key is known only while the statement's rows pass
 rows, but not which row became which. So an UPDATE that may change such a key keeps the values of both
 (`Mutate.before`), as it keeps the rows of RETURNING. They then serve as a table that internal statements read:
 
-- CASCADE changes the rows that reference the old keys, by a statement that is checked like any other. PostgreSQL cascades row by
-  row; here all keys change at once, so that `SET id = id + 1` cascades as intended (ri_triggers.c: RI_FKey_cascade_upd);
-- RESTRICT, SET NULL and SET DEFAULT act on every key that a row had and no longer has, even if another row has it now: only
-  NO ACTION looks for such a row (ri_Check_Pk_Match).
+- CASCADE changes the rows that reference the old keys, by a statement that is checked like any other. PostgreSQL
+  cascades row by row; here all keys change at once, so that `SET id = id + 1` cascades as intended (ri_triggers.c:
+  RI_FKey_cascade_upd);
+- RESTRICT, SET NULL and SET DEFAULT act on every key that a row had and no longer has, even if another row has it now:
+  only NO ACTION looks for such a row (ri_Check_Pk_Match).
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ class PlannedMutation:
     - reads: the relations that it names
     - requirements: the privileges that each execution needs
     - long: whether it waits for its turn to be planned
-    - direct: makes its rows without an engine, if they can be made so; then the statement is also valid under `definitions`,
-      whatever rows the table has
+    - direct: makes its rows without an engine, if they can be made so; then the statement is also valid under
+      `definitions`, whatever rows the table has
     - read_by: the settings by which its literals were read
     """
 

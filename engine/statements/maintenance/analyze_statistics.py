@@ -2,14 +2,14 @@
 
 It runs two queries a table, like any others, so on DuckDB or on Spark as the planner chooses:
 
-1. **Exactly, over all rows**: the number of rows and, for each column, the number of values that are not null, the least and
-   the greatest value, and an estimate of the number of distinct values (HyperLogLog on both engines, within a few percent).
-   PostgreSQL estimates the latter from its sample, which is wrong by orders of magnitude if most values are rare, and joins
-   are estimated by it.
-2. **A sample** of 300 rows for each unit of `default_statistics_target`, in which every row has the same chance: most common
-   values and a histogram are made of it as PostgreSQL makes them (analyze.c: compute_scalar_stats, analyze_mcv_list), so that
-   a table that is smaller than the sample has the statistics that it has there. Sampling blocks of rows would be faster, but
-   for files that are written day by day the sample would then show a few days only.
+1. **Exactly, over all rows**: the number of rows and, for each column, the number of values that are not null, the
+   least and the greatest value, and an estimate of the number of distinct values (HyperLogLog on both engines, within a
+   few percent). PostgreSQL estimates the latter from its sample, which is wrong by orders of magnitude if most values
+   are rare, and joins are estimated by it.
+2. **A sample** of 300 rows for each unit of `default_statistics_target`, in which every row has the same chance: most
+   common values and a histogram are made of it as PostgreSQL makes them (analyze.c: compute_scalar_stats,
+   analyze_mcv_list), so that a table that is smaller than the sample has the statistics that it has there. Sampling
+   blocks of rows would be faster, but for files that are written day by day the sample would then show a few days only.
 
 Lists, records, json and intervals have no order or no equality here: for them only the nulls and the width are known.
 """

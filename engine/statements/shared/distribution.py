@@ -3,14 +3,16 @@ for participants.
 
 The rules, in order (`SET sluice.distribution = auto | off | always`):
 
-- Tables that only other members hold are read there, whatever the setting. This member does not know their sizes, so `auto` leaves
-  the query to those members' local engines, which need no start.
-- If a topology's links or capacities do not permit the plan, operators are moved (`engine.planner.distribute.relocate`).
-- Over shared storage, Spark distributes a query that runs on Spark itself: one fragment, here, or on the member whose Spark this
-  one uses (`spark.member`). The exception is a change whose files can be divided: the Sparks of all members make it, if each
-  has an embedded one.
-- `auto`: a small query runs here, since it ends before its parts could be handed out. A query that is too large for this member's
-  local engine, or slower there than on Spark, but not if each member takes a share of it, runs on the local engines of all.
+- Tables that only other members hold are read there, whatever the setting. This member does not know their sizes, so
+  `auto` leaves the query to those members' local engines, which need no start.
+- If a topology's links or capacities do not permit the plan, operators are moved
+  (`engine.planner.distribute.relocate`).
+- Over shared storage, Spark distributes a query that runs on Spark itself: one fragment, here, or on the member whose
+  Spark this one uses (`spark.member`). The exception is a change whose files can be divided: the Sparks of all members
+  make it, if each has an embedded one.
+- `auto`: a small query runs here, since it ends before its parts could be handed out. A query that is too large for
+  this member's local engine, or slower there than on Spark, but not if each member takes a share of it, runs on the
+  local engines of all.
 - A query that cannot be divided runs here as a whole; the reason says so.
 
 Before that, files that cannot hold a row for the query are left out of its plan (`engine.planner.optimizer.pruning`),

@@ -12,11 +12,12 @@ repeated (40001, or 57P01 of another member that shuts down): a member or a conn
 are reported at once.
 
 - `retry`: on the remaining members, `REPEATS_MAX` times.
-- `local`: once, on the initiator alone, which then depends on no other member. If only other members hold some of the query's
-  tables, that is impossible, and the error is reported.
-- `wait`: on the same members, as soon as all of them are up again and the query is planned for all, as often as necessary: until
-  the statement is cancelled or `statement_timeout` ends it. If a data connection broke and both of its members are up, nothing is
-  repeated, even if rows were delivered: the streams of such a query outlive their connections (`Terms.lasting`, ADR 9).
+- `local`: once, on the initiator alone, which then depends on no other member. If only other members hold some of the
+  query's tables, that is impossible, and the error is reported.
+- `wait`: on the same members, as soon as all of them are up again and the query is planned for all, as often as
+  necessary: until the statement is cancelled or `statement_timeout` ends it. If a data connection broke and both of its
+  members are up, nothing is repeated, even if rows were delivered: the streams of such a query outlive their
+  connections (`Terms.lasting`, ADR 9).
 - `spool`: concerns a slow client and not a loss; the stream implements it (`DistributedStream.spool_while_away`).
 
 If an error ends a query although its policy would have repeated it, the error says why (`Repetition.explain_refusal`).
