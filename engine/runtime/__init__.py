@@ -1,1 +1,1 @@
-"""The control plane: distributed queries as machines, their registry, mailboxes, and the thread pools."""
+"""The control plane: the state machines of distributed queries, their registry, mailboxes, and the thread pools."""

@@ -1,8 +1,8 @@
-"""Counters of members for EXPLAIN ANALYZE, on their way to the initiator: names and numbers (`Counted`).
+"""The counters that members send to the initiator for EXPLAIN ANALYZE, as names and numbers (`Counted`).
 
-edge.<id>.<rows | bytes | batches | stalls | spooled | micros>       at a sender or a receiver; all but micros add up
-instance.<fragment>.<number>.<rows | micros | begun>                  begun: it was not stopped before its turn came
-operator.<fragment>.<instance>.<...>                                  as `engine.contracts.profile` says
+- edge.<id>.<rows | bytes | batches | stalls | spooled | micros>: at a sender or a receiver; all but micros are summed
+- instance.<fragment>.<number>.<rows | micros | begun>; begun: it was not stopped before its turn came
+- operator.<fragment>.<instance>.<...>: see `engine.contracts.profile`
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from engine.planner.explain.physical import EdgeAnalysis, InstanceAnalysis, Phys
 
 
 def merge_counters(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Merge the counters of several members: sums, and of times the longest."""
+    """Merge the counters of several members: times by their maximum, all others by their sum."""
     whole: defaultdict[str, int] = defaultdict(int)
     for part in parts:
         for name, value in part.items():
@@ -24,7 +24,7 @@ def merge_counters(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def analysis_of(counters: Mapping[str, int], totals: Mapping[str, float | int | str]) -> PhysicalAnalysis:
-    """The counters as EXPLAIN tells them. Names that this release does not know are left out."""
+    """Return the counters in the form that EXPLAIN prints. Names that this release does not know are left out."""
     edges: defaultdict[int, dict[str, int]] = defaultdict(dict)
     instances: defaultdict[tuple[int, int], dict[str, int]] = defaultdict(dict)
     operators: defaultdict[tuple[int, int], list[Line]] = defaultdict(list)

@@ -1,7 +1,8 @@
-"""Channels between instances of queries: where a stream connects, who is let in, and the streams that instances here open.
+"""Channels between instances of queries: the address of each stream, the admission of senders, and the streams that
+this member's instances open.
 
-A sender is told with the start where its stream connects; what was refused there, and a sender whose turn has to come, asks the
-receiver's member (`OpenChannel`).
+A start message tells each sender where its stream connects. A sender that was refused there, or that has to wait for
+its turn, asks the receiver's member (`OpenChannel`).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from wire.mesh.messages import VERSION, Open
 
 
 class TellingRun(Protocol):
-    """A query that runs here (`engine.runtime.query_run.QueryRun`), as far as its channels are told."""
+    """A running query (`engine.runtime.query_run.QueryRun`), reduced to the channels that its start names."""
 
     shared: SharedSpec
 
@@ -50,7 +51,7 @@ class TellingRun(Protocol):
 
 
 class Channels:
-    """See the module's docstring. find_run: finds a query that runs here. spawn: runs something that nobody waits for."""
+    """See the module's docstring. find_run: finds a query that runs here. spawn: runs a task in the background."""
 
     def __init__(
         self,
@@ -77,11 +78,13 @@ class Channels:
 
     @property
     def pending_requests(self) -> int:
-        """How many questions to other members have no answer yet."""
+        """The number of requests to other members that have no answer yet."""
         return len(self._requests)
 
     async def open_stream(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> OutboundStream:
-        """The stream from instance `sender` to instance `receiver` of an edge. Raises as `edge_output.Opener` says."""
+        """Open the stream from instance `sender` to instance `receiver` of an edge. Raises as `edge_output.Opener`
+        says.
+        """
         if edge.receivers[receiver] == self._mesh.member:
             mailbox = await self._own_mailbox(query, edge, sender, receiver)
             try:
@@ -96,7 +99,7 @@ class Channels:
     async def _connect(
         self, query: str, edge: EdgeSpec, sender: int, receiver: int, attempt: int = 0, backlog: Backlog | None = None
     ) -> RemoteStream:
-        """A data connection for a stream; attempt, backlog: as in `outbound.Connector`."""
+        """Open a data connection for a stream. attempt, backlog: as in `outbound.Connector`."""
         run = self._find_run(query)
         told = run.inputs.told_channel(edge.id, sender, receiver) if run is not None else None
         found = told or await self.find_channel(query, edge, sender, receiver)
@@ -106,7 +109,7 @@ class Channels:
         return await open_remote(found.host, found.port, opening, tls=tls, member=member, backlog=backlog)
 
     def tls_peer(self, member: str) -> TlsPeer | None:
-        """How Spark tasks are to connect to a member; None: in the clear."""
+        """Return how Spark's tasks connect to a member by TLS; None: without TLS."""
         return self._listener.tls.peer(member) if self._listener.tls is not None else None
 
     async def find_channel(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> ChannelOk:
@@ -115,19 +118,19 @@ class Channels:
         if member != self._mesh.member:
             return await self._ask_channel(member, query, edge.id, sender, receiver)
         mailbox = await self._own_mailbox(query, edge, sender, receiver)
-        # That of a member without others listens from when tasks of its own need it.
+        # The listener of a member without other members starts only when its own Spark tasks need it.
         await self._listener.start()
         return ChannelOk(0, mailbox.channel, mailbox.token, *self._listener.address_from_afar)
 
     async def _own_mailbox(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> Mailbox:
-        """The mailbox of an instance that runs here, when it is the sender's turn."""
+        """Return the mailbox of an instance that runs here, once it is the sender's turn."""
         mailbox = self.mailboxes.find_or_make((query, edge.id, receiver))
         if mailbox.in_turn:
             await mailbox.receiver.order.turn(sender)
         return mailbox
 
     def announce_streams(self, query: str, edge: EdgeSpec, sender: int, receiver: int, rows: Mapping[int, int]) -> None:
-        """Tell a receiver which streams of a producer it is to have had, and how many rows each."""
+        """Tell a receiver which streams it receives from a producer in total, and how many rows each has."""
         member = edge.receivers[receiver]
         if member == self._mesh.member:
             self.mailboxes.find_or_make((query, edge.id, receiver)).receiver.confirm(rows)
@@ -141,10 +144,10 @@ class Channels:
             return await request.answer
 
     def on_message(self, member: str, message: OpenChannel | Produced | ChannelOk | ChannelDeny) -> None:
-        """Take what another member says of channels."""
+        """Handle another member's message about channels."""
         match message:
             case OpenChannel() | Produced():
-                # In the query's turn: is what a sender speaks of wanted here?
+                # In the query's turn, decide whether the sender's stream is accepted here.
                 self._steps.find_channel_state(message.query, functools.partial(self._answer, member, message))
             case ChannelOk(request):
                 self._requests.answer(member, request, message)
@@ -152,7 +155,7 @@ class Channels:
                 self._requests.refuse(member, request, refusal(reason, words))
 
     def on_lost(self, member: str) -> None:
-        """Fail what waits for an answer of a member that is lost."""
+        """Fail the requests to a member that is lost."""
         self._requests.member_lost(member)
 
     def _answer(self, member: str, message: OpenChannel | Produced, state: ChannelState) -> None:
@@ -173,14 +176,14 @@ class Channels:
         self._mesh.send(member, answer)
 
     async def _offer(self, member: str, message: OpenChannel, mailbox: Mailbox) -> None:
-        """Say where to connect; where streams are read one after another, when its turn has come."""
+        """Answer with the channel's address; if streams are read one after another, only once it is the sender's turn."""
         if mailbox.in_turn:
             await mailbox.receiver.order.turn(message.sender)
         where = self._listener.address_from_afar
         self._mesh.send(member, ChannelOk(message.request, mailbox.channel, mailbox.token, *where))
 
     def refuse(self) -> None:
-        """Let no stream in any more: the member is shutting down."""
+        """Refuse all further streams, because the member shuts down."""
         self._closing = True
 
 

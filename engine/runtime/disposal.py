@@ -1,14 +1,14 @@
-"""Taking apart large values that nobody needs any more, a piece at a time.
+"""Frees large values that nobody needs any more, a piece at a time.
 
-Theory. The tree of a long statement has hundreds of thousands of objects, and the interpreter frees what nothing refers to in one
-go: whoever drops the last reference holds the interpreter's lock for tenths of a second. A tree of sqlglot's is worse, since its
-nodes refer to their parents: it is a cycle, which only a full collection finds, and that looks at all other objects of the process
-too, for up to a second, while every session waits. So such a value is taken apart by a loop in Python, during which other
-threads get their turns (`sys.getswitchinterval`).
+Theory. The tree of a long statement has hundreds of thousands of objects, and the interpreter frees what nothing refers
+to in one go: the thread that drops the last reference holds the interpreter's lock for tenths of a second. A tree of
+sqlglot's is worse, since its nodes refer to their parents: it is a cycle, which only a full collection finds, and a
+full collection visits all other objects of the process too, for up to a second, while every session waits. So such a
+value is taken apart by a loop in Python, during which other threads get their turns (`sys.getswitchinterval`).
 
-Whatever else refers to a part keeps the part. The loop counts references: a value goes to pieces only where the list that it was
-taken from had the only one, a node of a tree where all others are those of its children. Else it is left to whom it belongs.
-Nothing is changed but the parents of nodes which nobody can reach.
+A part that something else refers to is kept. The loop counts references: it takes a value apart only if the list that
+it was taken from had the only reference to it; for a node of a tree, references from its children are allowed too.
+Otherwise the value is left to its other owner. Only the parent references of nodes that nobody can reach are changed.
 
 Considered and rejected: weak references to parents (sqlglot sets them itself); a free list of nodes.
 """
@@ -21,14 +21,16 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-#: How many references are looked at in one go.
+#: The number of references that are examined at once.
 _SLICE: Final = 10_000
-#: References to a value that nobody else has: the variable of the loop, and the argument of `getrefcount`.
+#: The references to a value that has no other owner: the variable of the loop, and the argument of `getrefcount`.
 _OWN: Final = 2
 
 
 def take_apart(left: list[Any]) -> None:
-    """Free the values of the list, as far as nobody else refers to them. left: the only reference to them; emptied."""
+    """Free the values of the list, except those that something else refers to. left: the only reference to them; it is
+    emptied.
+    """
     while left:
         item = left.pop()
         children = _children(item) if isinstance(item, exp.Expression) else ()
@@ -48,8 +50,9 @@ def _children(node: exp.Expression) -> list[Any]:
 
 
 def frames_of(error: BaseException) -> list[Any]:
-    """Take the tracebacks off an exception and off those that it came from, and return them: their frames refer to whatever the
-    work that failed had made."""
+    """Remove the tracebacks from an exception and from those that caused it, and return them: their frames refer to the
+    values that the failed work had made.
+    """
     taken: list[Any] = []
     seen: BaseException | None = error
     while seen is not None:

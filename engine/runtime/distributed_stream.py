@@ -1,4 +1,4 @@
-"""The root of a distributed query, as the portal reads it, and what becomes of the query when nobody wants its rows any more."""
+"""The root stream of a distributed query, as the portal reads it; it ends the query when its rows are no longer wanted."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from engine.runtime.spawned_tasks import SpawnedTasks
 from engine.runtime.spool_while_idle import IdleSpool
 from wire.errors import ConnectionFailure, QueryCanceled, SqlError
 
-#: How long the initiator waits for counters once all rows are there.
+#: Seconds that the initiator waits for counters once all rows have arrived.
 _COUNTED_SECONDS: Final = 5.0
 _CLOSED_EARLY: Final = Cause(SUCCESS, "the initiator wants no more rows")
 
 
 class Initiator(Protocol):
-    """The member that began the query: `engine.runtime.runtime.MeshRuntime`."""
+    """The member that started the query: `engine.runtime.runtime.MeshRuntime`."""
 
     @property
     def mailboxes(self) -> Mailboxes: ...
@@ -41,7 +41,7 @@ class Initiator(Protocol):
     def figures(self) -> RunFigures: ...
 
     def finish(self, query: str) -> None:
-        """Report the query done."""
+        """Report that the query is complete."""
         ...
 
     def cancel(self, query: str, cause: Cause) -> None: ...
@@ -80,7 +80,7 @@ class DistributedStream:
         try:
             batch = await self._root.next_batch()
         except ConnectionFailure as error:
-            # Somebody knows better what happened, or nobody does within a second.
+            # Wait for the cause: another member reports it, or none does within a second.
             raise await self._told_cause(error) from error
         except SqlError as error:
             raise self._error or error from None
@@ -97,7 +97,9 @@ class DistributedStream:
         return batch
 
     def spool_while_away(self, bytes_max: int) -> None:
-        """While nobody asks for rows, let producers go on into files, so many bytes in all. Before the first row is asked for."""
+        """Let producers continue into files while nobody asks for rows, up to `bytes_max` in total. Call it before the
+        first row is requested.
+        """
         receiver = self._run.root_receiver
         if receiver is not None:
             self._absence = IdleSpool(receiver, bytes_max)
@@ -105,11 +107,11 @@ class DistributedStream:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that other members give to the query is here."""
+        """Whether everything that other members send to the query has arrived."""
         return self._run.inputs.is_whole
 
     def fail(self, error: SqlError) -> None:
-        """The query failed elsewhere: whoever waits for rows hears of it."""
+        """Fail the query for an error elsewhere: readers that wait for rows receive the error."""
         if self._error is not None or self._ended:
             return
         self._error = error
@@ -128,7 +130,7 @@ class DistributedStream:
         return dict(self._counts)
 
     def note(self, member: str, counters: Mapping[str, int]) -> None:
-        """Add the counters of a member whose part of the query is over."""
+        """Add the counters of a member whose part of the query has ended."""
         if member in self._counting:
             self._counting.discard(member)
             self._counters.append(counters)
@@ -144,7 +146,9 @@ class DistributedStream:
         return merge_counters([*self._counters, own])
 
     def _end(self) -> None:
-        """The root has given its last row. If it did not need all of its input, the others are to stop, now."""
+        """End the query after the root's last row. If the root did not read all of its input, the other members are
+        stopped at once.
+        """
         if not self._ended:
             self._ended = True
             self._counters.append(self._runtime.mailboxes.spooled_by_edge(self._run.query))
@@ -166,7 +170,8 @@ class DistributedStream:
         if not self._ended:
             self._runtime.cancel(self._run.query, _CLOSED_EARLY)
         if not self._failed.done():
-            # Nobody will say any more why a connection broke: whoever waits to hear it has closed the stream.
+            # No cause of a broken connection will be reported any more: the reader that waits for it has closed the
+            # stream.
             self._failed.set_result(None)
         await closed_in_turn(
             lambda: None if self._root is None else self._root.close(),

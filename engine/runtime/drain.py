@@ -1,13 +1,13 @@
-"""When a member may leave without a query missing it.
+"""Decides when a member may leave the cluster without making a query fail.
 
-A participant forgets a query when its own part is over, which no message says; its initiator may still have rows of that part
-to give. For the initiator a member that leaves is a member lost, since it cannot know whether a start that was on its way has
-been read. So one that wants to leave stays until the initiators of the queries that it has had a part in are done with them.
-It asks them as it would ask about a query that goes on for long (`check`, network-protocol seed, 3.5): those that are over
-are named in the answer.
+A participant forgets a query when its own part has ended, and no message says so; the query's initiator may still have
+rows of that part to deliver. To the initiator, a member that leaves is a lost member, since it cannot know whether a
+start that was in flight has been read. So a member that wants to leave stays until the initiators of all queries in
+which it had a part have finished them. It asks them as it would ask about a long-running query (`check`,
+network-protocol seed, 3.5): the answer names the queries that have ended.
 
-Considered and rejected: a message for each part that is over (every query would pay for the few that meet a departure), and a
-goodbye that lists them (of a start that it crosses neither end would know).
+Considered and rejected: a message for each part that has ended (every query would pay for the few that meet a
+departure), and a leave message that lists them (neither end would know about a start that crosses it).
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from engine.contracts.mesh import Mesh
 from engine.contracts.query_id import QueryId
 from wire.mesh.control_messages import Check
 
-#: How many queries that were over here last are remembered; a portal that was suspended before so many others is not.
+#: The number of queries that ended here and are remembered, the last ones; a suspended portal of an older query is not
+#: waited for.
 _REMEMBERED: Final = 4096
-#: How many a message asks about, and how often.
+#: The number of queries that a message asks about, and the seconds between messages.
 _AT_ONCE: Final = 512
 _ASK_SECONDS: Final = 0.5
 
@@ -38,7 +39,7 @@ class Drain:
         self._news = asyncio.Event()
 
     def done(self, query: str) -> None:
-        """Nothing of a query runs here any more."""
+        """Note that no part of a query runs here any more."""
         if QueryId.parse(query).initiator != self._mesh.member:
             self._done[query] = None
             if len(self._done) > _REMEMBERED:
@@ -46,13 +47,15 @@ class Drain:
         self._news.set()
 
     def over(self, queries: Iterable[str]) -> None:
-        """Their initiators are done with them."""
+        """Note that the initiators of these queries have finished them."""
         for query in queries:
             self._done.pop(query, None)
         self._news.set()
 
     async def free(self, running: Collection[str]) -> None:
-        """Wait until nothing runs here, and nobody needs what did. running: what does, as it changes."""
+        """Wait until nothing runs here, and no initiator needs a query that did. running: the running queries, a live
+        collection.
+        """
         self._ask()
         while running or self._done:
             self._news.clear()

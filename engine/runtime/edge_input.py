@@ -1,4 +1,4 @@
-"""A fragment's input from an edge: the receiver behind the edge's input synchronizer."""
+"""The input of a fragment from an edge: the edge's input synchronizer, and the receiver behind it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.plan_ir.spec import EdgeSpec
 
 
 class EdgeInput:
-    """The rows of an edge at one consuming instance. schema: of its batches, the merge's key taken away."""
+    """The rows of an edge at one consuming instance. schema: of its batches, without the merge's key."""
 
     def __init__(self, edge: EdgeSpec, receiver: Receiver) -> None:
         schema = stream_schema(edge.schema)

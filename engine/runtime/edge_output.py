@@ -1,8 +1,8 @@
 """The output of a fragment's instance: its streams to every receiver of the edge, and the router in front of them.
 
-Streams are opened while the fragment begins to run: a `deny` that says "not known (yet)" is tried again with growing pauses
-until the query ends. A receiver that wants no more is left out from then on; when none is left the fragment has nothing more
-to do (`is_wanted`), which is how LIMIT reaches its producers.
+Streams are opened while the fragment starts to run: after a `deny` that says "not known (yet)", opening is retried with
+growing pauses until the query ends. A receiver that wants no more rows is skipped from then on; when none is left, the
+fragment stops (`is_wanted`). This is how LIMIT reaches its producers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.plan_ir.spec import EdgeSpec
 from wire.mesh.error_fields import ErrorFields
 
 _RETRY_SECONDS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
-#: Batches of more rows are parted and serialized on a thread that may block.
+#: Batches of more rows are split and serialized on a thread that may block.
 _INLINE_ROWS: Final = 4096
 
 #: Opens the stream to one of the edge's consuming instances. Raises DeniedNow, StreamRefused, SqlError.
@@ -46,7 +46,7 @@ class EdgeOutput:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether any receiver may still take rows."""
+        """Whether any receiver may still accept rows."""
         return any(not task.done() or task.result() is not None for task in self._opening)
 
     @property
@@ -56,21 +56,21 @@ class EdgeOutput:
         return [stream for stream in found if stream is not None]
 
     def stream_to(self, receiver: int) -> OutboundStream | None:
-        """The stream to a consuming instance, once it is open."""
+        """Return the stream to a consuming instance; None until it is open."""
         task = self._opening[receiver]
         return task.result() if task.done() and not task.cancelled() and not task.exception() else None
 
     async def wait_opened(self) -> None:
-        """Wait until all streams are open, or not wanted."""
+        """Wait until each stream is open or refused."""
         if not all(task.done() for task in self._opening):
-            # Not cancelled with this wait: what is not open by then is `abandon`'s to end.
+            # Cancelling this wait does not cancel the tasks: `abandon` ends those that are not open by then.
             await asyncio.wait(self._opening, return_when=asyncio.FIRST_EXCEPTION)
             for task in self._opening:
                 if task.done():
                     task.result()
 
     async def send(self, batch: pa.RecordBatch) -> None:
-        """Send a batch to whom its rows are for. Raises what a stream raises, but for refusals."""
+        """Send a batch's rows to their receivers. Raises the errors of the streams, except refusals."""
         if batch.num_rows > _INLINE_ROWS:
             pieces = await self._in_pool(lambda: self._pieces(batch))
         else:
@@ -81,7 +81,7 @@ class EdgeOutput:
             await self._send_to(number, body, rows)
 
     async def finish(self) -> None:
-        """The end: returns when every receiver has everything."""
+        """End the output. Returns when every receiver has all rows."""
         await self.wait_opened()
         if len(self._opening) == 1:
             await self._finish(0)
@@ -91,7 +91,7 @@ class EdgeOutput:
     async def abandon(
         self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
     ) -> None:
-        """Give up what is not over; idempotent, never raises, leaves no socket."""
+        """End the streams that are not finished. Idempotent; never raises; leaves no socket open."""
         opening = [task for task in self._opening if not task.done()]
         for task in opening:
             task.cancel()

@@ -1,11 +1,11 @@
-"""Final counters of queries on a member: the last ones, bounded by the number of their figures.
+"""The final figures of recent queries on a member, bounded by their total number.
 
-A query's mailboxes and outputs are let go of when its part on a member is over, which may be long before its statement is: a cursor
-that is read for an hour may have its last row in its window at once. Who looks at the statement meanwhile, and the history when it
-ends, ask every member for these figures (`server.cluster.final_figures`).
+A query's mailboxes and outputs are released when its part on a member has ended, which may be long before its statement
+ends: a cursor that is read for an hour may have its last row in its window at once. Anyone who looks at the statement
+meanwhile, and the history when it ends, ask every member for these figures (`server.cluster.final_figures`).
 
-Rejected: a message with figures from each participant to the initiator at its end. Nobody looks at most queries, and those that
-are over in milliseconds would pay for it.
+Rejected: a message with figures from each participant to the initiator at its end. Most queries are never looked at,
+and those that take milliseconds would pay for it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import Final
 
 from engine.contracts.activity import Observed
 
-#: Fragments' instances and ends of streams of all queries together: a few megabytes.
+#: The limit of instances of fragments and ends of streams, for all queries together: a few megabytes.
 _FIGURES_MAX: Final = 16_384
 
 
 class EndedFigures:
-    """See the module's docstring. Used on the loop's thread. most: figures of all queries together."""
+    """See the module's docstring. Used on the loop's thread. most: the maximum number of figures of all queries
+    together.
+    """
 
     def __init__(self, most: int = _FIGURES_MAX) -> None:
         self._most = most
@@ -31,13 +33,16 @@ class EndedFigures:
         return len(self._kept)
 
     def find(self, query: str, now: Observed = ([], [])) -> Observed:
-        """The figures of a query; none if it is not known, or no longer. now: what is still counted of a part that is ending, which
-        does not have what it has let go of."""
+        """Return the figures of a query; none if it is unknown or forgotten. now: the current counters of a part that
+        is ending; those of the resources that it has released are added.
+        """
         earlier = self._kept.get(query)
         return now if earlier is None else _merge(earlier, now)
 
     def keep(self, query: str, observed: Observed) -> None:
-        """Keep what is counted as a query's part ends. It may end in steps: what was let go of at one is kept from that before."""
+        """Keep the counters of a query whose part ends. A part may end in steps: the counters of resources that are
+        released in one step are kept from the step before.
+        """
         observed = self.find(query, observed)
         if (earlier := self._kept.pop(query, None)) is not None:
             self._figures -= _weight(earlier)

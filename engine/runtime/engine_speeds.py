@@ -1,7 +1,8 @@
-"""The engines of a member with what is known of their speeds: the model by which one is chosen for a statement, as of now.
+"""The engines of a member with the known speeds of each: the current model by which an engine is chosen for a
+statement.
 
-It measures the machine once, some seconds after the start of a member that has not done so before, watches what is run, and keeps
-what it finds in the member's folder (`engine.runtime.engine_times`).
+It measures the machine once, some seconds after the first start of a member, observes the statements that run, and
+keeps its results in the member's folder (`engine.runtime.engine_times`).
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from engine.runtime.engine_times import EngineTimes, Known, KnownFile, Machine
 if TYPE_CHECKING:
     from typing import Any
 
-#: What is known, in the member's own folder.
+#: The file of the known facts, in the member's own folder.
 FILE: Final = "engine_times.json"
-#: After the start, which is to take none of the time that measuring takes.
+#: Seconds after the start, so that measuring does not delay it.
 _MEASURED_SECONDS: Final = 5.0
 
 
@@ -53,20 +54,20 @@ class EngineSpeeds:
         self._saving: set[asyncio.Future[Any]] = set()
 
     def start(self) -> None:
-        """Measure the machine soon, if that has not been done."""
+        """Schedule the measurement of the machine, if it has not been measured."""
         if not self._times.is_measured:
             self._measuring = asyncio.get_running_loop().create_task(self._measure())
 
     async def close(self) -> None:
-        """End what runs, before the pool is closed."""
+        """Stop the measurement, before the pool is closed."""
         if self._measuring is not None:
             await stop_task(self._measuring)
 
     @property
     def model(self) -> EngineModel:
-        """How fast the engines are, as far as is known now: the same object until another is known. Any thread may ask."""
+        """The currently known speeds of the engines. It is the same object until they change. Any thread may read it."""
         spark = self._spark
-        # Another member's Spark is not seen from here: it starts with its member.
+        # Another member's Spark cannot be observed from here: it starts with its member.
         is_started = spark.start_seconds is not None or self._config.spark.member is not None
         busy = 0 if spark.is_embedded else self._local.pool_statistics["running"]
         return self._times.model(spark.cores, spark_started=is_started, busy=busy)
@@ -74,7 +75,7 @@ class EngineSpeeds:
     async def open(
         self, fragment: CompiledFragment, context: ExecutionContext, expected: Expected | None
     ) -> BatchStream:
-        """Begin to run a fragment on its engine, and watch how long it takes. expected: what it should take. Raises SqlError."""
+        """Start a fragment on its engine, and observe how long it takes. expected: the expected time. Raises SqlError."""
         self._note_start()
         is_local = fragment.engine == "local"
         if is_local and (found := self._local.find_rows(fragment, context)) is not None:
@@ -83,12 +84,13 @@ class EngineSpeeds:
         begun = self._times.clock()
         stream: BatchStream = await (self._local if is_local else self._spark).open(fragment, context)
         if context.analyze or not is_started:
-            # EXPLAIN ANALYZE counts what it runs, which takes longer; and what waited for Spark's start tells of that.
+            # EXPLAIN ANALYZE counts rows, which takes longer; a statement that waited for Spark's start measures that
+            # start.
             return stream
         return self._times.watch(stream, fragment.engine, expected, begun)
 
     def _note_start(self) -> None:
-        """Learn how long Spark took to start, as soon as it has."""
+        """Record how long Spark took to start, once it has."""
         seconds = self._spark.start_seconds
         if seconds is not None and seconds != self._start_seconds:
             self._start_seconds = seconds

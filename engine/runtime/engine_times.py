@@ -1,24 +1,26 @@
-"""The speeds of a member's engines: measured once, corrected by what statements take, kept in the data directory.
+"""The speeds of a member's engines: measured once, corrected by the times of statements, kept in the data directory.
 
     times = EngineTimes(machine, file); times.model(...)     # a value, for the planner
-    stream = times.watch(stream, "local", expected)          # a stream that tells how long it took
+    stream = times.watch(stream, "local", expected)          # a stream that reports how long it took
 
-**Correction.** Of each engine two factors are kept, of what is fixed for a statement and of its work. Whichever was most of what
-was expected is corrected: by a part (`_PART`) of the logarithm of taken over expected, so that half as long and twice as long
-count the same. One statement counts as no more than `_STEP_MAX` times off, and no factor goes beyond `_FACTOR_MAX` either way, so
-that neither a disk that hung nor an hour of a busy machine makes an engine unusable.
+**Correction.** For each engine two factors are kept, one for the fixed time of a statement and one for its work. A statement
+corrects the factor of the larger part of its expected time: by a fraction (`_PART`) of the logarithm of actual over
+expected time, so that half as long and twice as long count the same. One statement counts as at most `_STEP_MAX` off,
+and no factor exceeds `_FACTOR_MAX` either way, so that neither a disk that hung nor an hour of a busy machine makes an
+engine unusable.
 
-**What counts**: the time within `next_batch`, since a client that reads slowly is none of the engine's; and only where no other
-watched stream was asked meanwhile, and the client took no longer than the engine, which works ahead meanwhile. A stream that is
-closed before its end tells only that it takes at least so long, which counts where that is more than was expected. Statements
-that were expected to take less than `_WATCHED_SECONDS`, and took no longer, tell nothing.
+**Which times count.** Only the time within `next_batch`, since the engine is not responsible for a client that reads slowly; and
+only if no other watched stream was asked for a batch meanwhile, and the client took no longer than the engine, which
+works ahead while the client does. A stream that is closed before its end tells only a lower bound, which counts if it
+is more than the expected time. A statement that was expected to take less than `_WATCHED_SECONDS` does not count; on
+Spark it does if it took longer.
 
-**The model** that planners see changes when a factor has moved by `_MOVED` since: it is a part of the key of compiled statements,
-which would be compiled anew with each statement otherwise. It is written to the file then, too. A file that cannot be read or
-written is logged and done without.
+**The model** that planners see changes when a factor has moved by `_MOVED` since the last change: the model is a part of the key of
+compiled statements, which would otherwise be compiled anew with each statement. It is written to the file then, too. If
+the file cannot be read or written, the error is logged and the member runs without it.
 
-Rejected: trying the other engine now and then to learn its speed. A client would wait for it. Statements with `sluice.engine =
-spark` tell what Spark takes.
+Rejected: trying the other engine now and then to learn its speed. A client would wait for it. Statements with
+`sluice.engine = spark` tell how long Spark takes.
 """
 
 from __future__ import annotations
@@ -41,11 +43,11 @@ from engine.planner.engine_model import LOCAL_SPEED, SPARK_SPEED, SPARK_START, E
 from wire.dataclass import dataclass
 
 _log: Final = logging.getLogger(__name__)
-#: The part of what a statement tells that a factor takes.
+#: The fraction of a statement's deviation by which a factor is corrected.
 _PART: Final = 0.2
 _STEP_MAX: Final = math.log(4)
 _FACTOR_MAX: Final = math.log(8)
-#: How far a factor moves before the model changes.
+#: The logarithm of the change of a factor above which the model changes.
 _MOVED: Final = math.log(1.25)
 _WATCHED_SECONDS: Final = 0.05
 _START_MIN: Final = 1.0
@@ -54,8 +56,10 @@ _SPEED_MAX: Final = 8.0
 
 
 class Known(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The part of it that is kept. speed: of its cores, 1 being those that the model's constants are of; None: not measured. local,
-    spark: logarithms of an engine's factors, of what is fixed and of work. spark_start: seconds."""
+    """The facts that are kept in the file. speed: that of the cores, relative to those that the model's constants were
+    measured on; None if not measured. local, spark: the logarithms of an engine's factors, for its fixed time and for
+    its work. spark_start: in seconds.
+    """
 
     speed: float | None = None
     local: tuple[float, float] = (0.0, 0.0)
@@ -65,8 +69,9 @@ class Known(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The facts that do not change. local_cores: threads of the local engine. local_memory: bytes. shared: whether Spark's tasks
-    run on this machine, too."""
+    """The facts that do not change. local_cores: threads of the local engine. local_memory: bytes. shared: whether
+    Spark's tasks run on this machine, too.
+    """
 
     local_cores: int = 2
     local_memory: int = 2 << 30
@@ -75,7 +80,9 @@ class Machine:
 
 @mutable
 class _Watch:
-    """disturbed: whether another one was asked while this one was."""
+    """A stream that is observed. inside: the seconds within `next_batch`. disturbed: whether another stream was asked
+    for a batch at the same time.
+    """
 
     engine: EngineName
     expected: Expected
@@ -85,7 +92,7 @@ class _Watch:
 
 
 class EngineTimes:
-    """See the module's docstring. save: keeps what is known in the file. clock: seconds."""
+    """See the module's docstring. save: saves the known facts in the file. clock: seconds."""
 
     def __init__(
         self,
@@ -96,7 +103,7 @@ class EngineTimes:
     ) -> None:
         self.clock = clock
         self._machine = machine
-        #: All that has been learnt. What planners see may be some statements older.
+        #: All known facts. Those that planners see may be some statements older.
         self.known = known
         self._save = save
         self._published = known
@@ -108,9 +115,10 @@ class EngineTimes:
         return self.known.speed is not None
 
     def model(self, spark_cores: float, *, spark_started: bool, busy: int = 0) -> EngineModel:
-        """The model now, the same object as long as it is the same. busy: statements that keep the local engine's cores from
-        others, where Spark has cores elsewhere."""
-        # Powers of two: each model is another key of compiled statements.
+        """Return the current model, the same object as long as it does not change. busy: the number of statements that
+        occupy the local engine's cores; it counts if Spark has cores elsewhere.
+        """
+        # Rounded to powers of two, because each model is another key of compiled statements.
         halved = 0 if self._machine.shared else min(busy, 7).bit_length()
         key = (spark_cores, spark_started, halved)
         model = self._models.get(key)
@@ -134,15 +142,15 @@ class EngineTimes:
     # -- what is told --------------------------------------------------------------------------------------------
 
     def note_speed(self, speed: float) -> None:
-        """The machine's speed was measured."""
+        """Record the measured speed of the machine."""
         self._change(msgspec.structs.replace(self.known, speed=_clamp(speed, 1 / _SPEED_MAX, _SPEED_MAX)), publish=True)
 
     def note_spark_start(self, seconds: float) -> None:
-        """Spark took so long to start."""
+        """Record the time that Spark took to start."""
         self._change(msgspec.structs.replace(self.known, spark_start=_clamp(seconds, _START_MIN, _START_MAX)))
 
     def note(self, engine: EngineName, expected: Expected, seconds: float) -> None:
-        """A statement took so long on an engine, alone."""
+        """Record the time that a statement took on an engine, undisturbed by others."""
         factors = list(self.known.local if engine == "local" else self.known.spark)
         at = 0 if expected.fixed >= expected.work else 1
         wanted, other = (expected.fixed, expected.work) if at == 0 else (expected.work, expected.fixed)
@@ -150,7 +158,7 @@ class EngineTimes:
             return
         ratio = max(seconds - other, wanted * math.exp(-_STEP_MAX)) / wanted
         step = min(math.log(ratio), _STEP_MAX)
-        # What was expected has the published factor; what has been learnt since is not to be learnt twice.
+        # The expected time contains the published factor, so a later correction must not be applied twice.
         published = (self._published.local if engine == "local" else self._published.spark)[at]
         moved = factors[at] + _PART * (published + step - factors[at])
         factors[at] = _factor(moved)
@@ -166,24 +174,26 @@ class EngineTimes:
     # -- streams -------------------------------------------------------------------------------------------------
 
     def watch(self, stream: BatchStream, engine: EngineName, expected: Expected | None, begun: float) -> BatchStream:
-        """The stream, watched if it may tell something. begun: when it began to be opened, by the clock."""
+        """Return the stream, wrapped in an observer if its time may count. begun: when it started to be opened, by the
+        clock.
+        """
         if expected is None or (engine == "local" and expected.total < _WATCHED_SECONDS):
             return stream
         watch = _Watch(engine, expected, begun, self.clock() - begun)
         return WatchedStream(self, stream, watch)
 
     def enter(self, watch: _Watch) -> None:
-        """A stream is asked for a batch."""
+        """Note that a stream is asked for a batch."""
         for other in self._watches.values():
             other.disturbed = watch.disturbed = True
         self._watches[id(watch)] = watch
 
     def leave(self, watch: _Watch) -> None:
-        """It has answered."""
+        """Note that it has answered."""
         self._watches.pop(id(watch), None)
 
     def end(self, watch: _Watch, *, complete: bool) -> None:
-        """A stream has ended. complete: it has given all of its rows."""
+        """Note that a stream has ended. complete: it has delivered all of its rows."""
         outside = self.clock() - watch.begun - watch.inside
         told = watch.inside > watch.expected.total if not complete else outside <= watch.inside
         if told and not watch.disturbed and max(watch.inside, watch.expected.total) >= _WATCHED_SECONDS:
@@ -191,7 +201,7 @@ class EngineTimes:
 
 
 class WatchedStream:
-    """A stream whose time is told to `EngineTimes` (`engine.contracts.batch_stream.BatchStream`)."""
+    """A stream whose time is reported to `EngineTimes` (`engine.contracts.batch_stream.BatchStream`)."""
 
     def __init__(self, times: EngineTimes, stream: BatchStream, watch: _Watch) -> None:
         self._times = times
@@ -237,14 +247,14 @@ def _has_moved(before: Known, now: Known) -> bool:
 
 
 class KnownFile:
-    """The file in which a member keeps what it knows of its engines."""
+    """The file in which a member keeps the known facts about its engines."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
 
     def load(self) -> Known:
-        """Read what is known: nothing where there is no file, or none that can be read. Blocks on the disk."""
+        """Read the known facts; the defaults if there is no readable file. Blocks on the disk."""
         try:
             return _within_limits(msgspec.json.decode(self._path.read_bytes(), type=Known))
         except FileNotFoundError:
@@ -254,7 +264,7 @@ class KnownFile:
             return Known()
 
     def save(self, known: Known) -> None:
-        """Write what is known. Blocks on the disk; from any thread."""
+        """Write the known facts. Blocks on the disk; may be called on any thread."""
         written = self._path.with_name(self._path.name + ".new")
         try:
             with self._lock:
@@ -265,7 +275,7 @@ class KnownFile:
 
 
 def _within_limits(known: Known) -> Known:
-    """Return what may be true of what a file says."""
+    """Return the facts of a file, each limited to its plausible range."""
     speed = None if known.speed is None else _clamp(known.speed, 1 / _SPEED_MAX, _SPEED_MAX)
     local, spark = ((_factor(pair[0]), _factor(pair[1])) for pair in (known.local, known.spark))
     return Known(speed, local, spark, _clamp(known.spark_start, _START_MIN, _START_MAX))

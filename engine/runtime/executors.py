@@ -1,4 +1,4 @@
-"""The executors of a member: DuckDB and Spark, with the spool that Spark's streams share with those of the mesh."""
+"""The executors of a member: DuckDB and Spark, with the spool that Spark's streams share with the streams of the mesh."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from engine.executors.executor import Executor
 from engine.executors.local.executor import LocalExecutor
 from engine.executors.spark.executor import SparkExecutor
 
-#: The folder of spool files, in the member's own.
+#: The folder of spool files, in the member's own folder.
 _SPOOL: Final = "spool"
 
 
 class Executors:
-    """See the module's docstring. listener: where Spark's tasks connect."""
+    """See the module's docstring. listener: the listener that Spark's tasks connect to."""
 
     def __init__(self, config: EngineConfig, listener: DataListener) -> None:
         self.spooler = Spooler(config.private / _SPOOL)
@@ -31,22 +31,22 @@ class Executors:
         return self._named[name]
 
     async def start(self) -> None:
-        """Ready the executors. Spark starts in the background."""
+        """Prepare the executors. Spark starts in the background."""
         for executor in self._named.values():
             await executor.start()
 
     @property
     def load(self) -> int:
-        """How many queries run on them."""
+        """The number of queries that run on the executors."""
         return sum(executor.load for executor in self._named.values())
 
     def status(self) -> Mapping[str, str]:
-        """Each executor's state in a word or two."""
+        """The state of each executor in a word or two."""
         return {name: executor.state for name, executor in self._named.items()}
 
     def statistics(self) -> Mapping[str, Mapping[str, int]]:
         return {name: executor.statistics() for name, executor in self._named.items()}
 
     async def close(self) -> None:
-        """End what runs on them."""
+        """End the queries that run on them."""
         await closed_in_turn(*(executor.close for executor in self._named.values()), self.spooler.close)

@@ -1,7 +1,8 @@
-"""The sources of one query's instances on one member: what an engine makes of a fragment's statement, its inputs and its files.
+"""The sources of one query's instances on one member: the stream that an engine makes of a fragment's statement, its
+inputs and its files.
 
-What is read is what this member finds and allows to be read, by its own topology and roots (`engine.runtime.readable_files`), and
-only by statements that it knows (`engine.runtime.peer_statements`).
+A member reads only the files that it finds and permits itself, by its own topology and roots
+(`engine.runtime.readable_files`), and runs only statements that it recognises (`engine.runtime.peer_statements`).
 """
 
 from __future__ import annotations
@@ -64,13 +65,14 @@ class InstanceSources:
         return source if spec is None else self._host.writers.intents(source, spec, self._shared.memory)
 
     def _spark_rows(self, instance: InstanceSpec, schema: pa.Schema) -> SparkRows:
-        """May block."""
+        """Return the rows of a statement for Spark. May block."""
         assert instance.statement is not None, "on Spark each instance has a statement of its own"
         return SparkRows(instance.statement, self.tables(instance, None), schema)
 
     def tables(self, instance: InstanceSpec, parting: str | None) -> Mapping[str, Table]:
-        """The tables of an instance on Spark, by their names, when its statements may be run. parting: as in `RouterSpec`. May
-        block. Raises SqlError."""
+        """Return the tables of an instance on Spark, by name, after checking its statement. parting: as in
+        `RouterSpec`. May block. Raises SqlError.
+        """
         tables = self._host.files.of(instance).tables
         if self._statements is not None:
             statement, names = instance.statement or "", frozenset(tables)
@@ -80,7 +82,7 @@ class InstanceSources:
         return tables
 
     def context(self) -> ExecutionContext:
-        """The context of the query for Spark."""
+        """Return the context of the query for Spark."""
         return ExecutionContext(
             QueryId.parse(self._query),
             self._shared.time_zone,
@@ -90,8 +92,9 @@ class InstanceSources:
         )
 
     def _reader_parameters(self, fragment: FragmentSpec, instance: InstanceSpec) -> Mapping[str, Any]:
-        """Return the parameters for the instance's readers: the files that this member has found and that it allows to be read.
-        Checks the statement of the instance too. May block. Raises SqlError."""
+        """Return the parameters for the instance's readers: the files that this member has found and that it allows to
+        be read. Also checks the statement of the instance. May block. Raises SqlError.
+        """
         statement = instance.statement or fragment.statement
         if self._statements is not None and statement is not None:
             inputs = frozenset(map(relation_of, fragment.inputs))
@@ -106,10 +109,10 @@ class InstanceSources:
         schema: pa.Schema,
         find: Callable[[], Mapping[str, Any]] | None,
     ) -> Source:
-        """The rows of an instance's statement, or of its input where it has none.
+        """Return the rows of an instance's statement, or of its input if it has no statement.
 
-        schema: of the batches, in carriers. find: as in `LocalWork`; None: it reads what the instance says, as this member has told
-        itself.
+        schema: of the batches, in carriers. find: as in `LocalWork`; None: it reads what the instance names, because
+        this member has compiled it itself.
         """
         inflows = self._inputs.relations_of(fragment, instance)
         statement = instance.statement or fragment.statement
@@ -132,7 +135,7 @@ class InstanceSources:
         )
 
     def operators(self, source: Source, instance: InstanceSpec) -> Mapping[str, int]:
-        """The counters by operator of an instance's engine, after the end (`engine.contracts.profile`)."""
+        """Return the counters by operator of an instance's engine, after its end (`engine.contracts.profile`)."""
         reading = self._reading.get((instance.fragment, instance.instance), ())
         files = ((reader_source(reader.reader), map(plain_path, reader.files)) for reader in reading)
         return operator_counters(source.operators if isinstance(source, LocalStream) else None, instance, files)
@@ -149,7 +152,7 @@ def operator_counters(
 
 
 class _Passed:
-    """A root that passes its input on."""
+    """A root that returns its input unchanged."""
 
     def __init__(self, rows: LimitedRows) -> None:
         self._rows = rows
@@ -158,11 +161,11 @@ class _Passed:
         return await self._rows.next_batch()
 
     async def close(self) -> None:
-        """Its input is the query's to close."""
+        """Do nothing: the query closes its input."""
 
 
 def _rows_schema(fragment: FragmentSpec, edge: EdgeSpec) -> pa.Schema:
-    """Return the schema of the rows that a fragment's statement gives to its router or to files."""
+    """Return the schema of the rows that a fragment's statement delivers to its router or into files."""
     if fragment.mutation is not None:
         return stream_schema(fragment.mutation.input)
     schema = stream_schema(edge.schema)
@@ -170,7 +173,7 @@ def _rows_schema(fragment: FragmentSpec, edge: EdgeSpec) -> pa.Schema:
 
 
 def _parameters(readers: Sequence[ReaderSpec]) -> Mapping[str, Any]:
-    """Values of the names by which the statement reads files (`engine.planner.distribute.dispatch`)."""
+    """Return the values of the parameters by which the statement reads files (`engine.planner.distribute.dispatch`)."""
     values: dict[str, Any] = {}
     for reader in readers:
         values[f"r{reader.reader}"] = list(reader.files)

@@ -1,9 +1,9 @@
 """Mailboxes: the receiving ends of this member's streams, by query, edge and consuming instance.
 
-A mailbox is a `Receiver` registered with the data listener under a channel id and a token. It is made by whoever comes first:
-the query's `start`, which knows what it receives, or a sender's `open_channel` that was quicker (RFC, "Mailboxes"; channel
-seed: channels exist before their peer does). One made by a sender keeps what arrives, within its window, until it is
-adopted; if no start follows, the checker drops it.
+A mailbox is a `Receiver` that is registered with the data listener under a channel id and a token. Whichever message
+arrives first makes it: the query's `start`, which knows what it receives, or the `open_channel` of a sender that was
+quicker (RFC, "Mailboxes"; channel seed: channels exist before their peer does). A mailbox made by a sender keeps what
+arrives, within its window, until the start adopts it; if no start follows, the checker drops it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ Key = tuple[str, int, int]
 
 @dataclass(slots=True)
 class Mailbox:
-    """A receiver and how senders find it. in_turn: senders are told only when it is their turn to send."""
+    """A receiver, and the channel by which senders find it. in_turn: a sender receives the channel only when it is its
+    turn to send.
+    """
 
     receiver: Receiver
     channel: str
@@ -39,8 +41,10 @@ class Mailbox:
 
 
 class Mailboxes:
-    """All mailboxes of a member. on_lost: told (query, opening, fatal) of a stream that broke before its end;
-    fatal: nothing can take its place. on_interrupted: told (query, opening) of a connection that its stream outlives."""
+    """All mailboxes of a member. on_lost: called with (query, opening, fatal) for a stream that broke before its end;
+    fatal: nothing can replace it. on_interrupted: called with (query, opening) for a lost connection that its stream
+    outlives.
+    """
 
     def __init__(
         self,
@@ -60,7 +64,7 @@ class Mailboxes:
         return len(self._mailboxes)
 
     def find_or_make(self, key: Key, window: int = EARLY_WINDOW) -> Mailbox:
-        """The mailbox of that key; one that is made now does not know yet what it receives."""
+        """Return the mailbox of a key. A new one does not know yet what it receives."""
         mailbox = self._mailboxes.get(key)
         if mailbox is None:
             receiver = Receiver(
@@ -79,7 +83,9 @@ class Mailboxes:
         return mailbox
 
     def adopt(self, query: str, edge: EdgeSpec, instance: int, page_bytes: int) -> Receiver:
-        """The receiver of an edge's instance, knowing what it receives. (A window that was granted stays as it is.)"""
+        """Return the receiver of an edge's instance, after telling it what it receives. (A window that was granted does
+        not change.)
+        """
         mailbox = self.find_or_make((query, edge.id, instance), WINDOW_BATCHES * page_bytes)
         receiver, mailbox.in_turn = mailbox.receiver, edge.synchronizer == "sequential"
         ordered = edge.synchronizer != "unsynchronized"
@@ -99,7 +105,7 @@ class Mailboxes:
         return (mailbox for key, mailbox in list(self._mailboxes.items()) if key[0] == query)
 
     def receivers_of(self, query: str) -> list[tuple[Key, Receiver]]:
-        """The receivers of a query, with their keys."""
+        """Return the receivers of a query, with their keys."""
         return [(key, mailbox.receiver) for key, mailbox in self._mailboxes.items() if key[0] == query]
 
     def receivers(self) -> list[Receiver]:
@@ -107,7 +113,9 @@ class Mailboxes:
         return [mailbox.receiver for mailbox in self._mailboxes.values()]
 
     def spooled_by_edge(self, query: str) -> dict[str, int]:
-        """Bytes that the query's receivers have written to disk, by edge, as `engine.runtime.analysis` names them."""
+        """Return the bytes that the query's receivers have written to disk, by edge, under the names of
+        `engine.runtime.analysis`.
+        """
         counted: dict[str, int] = {}
         for (token, edge, _), mailbox in self._mailboxes.items():
             if token == query:
@@ -116,7 +124,9 @@ class Mailboxes:
         return counted
 
     async def close_query(self, query: str) -> None:
-        """Stop the senders of a query's streams, forget what has arrived. Credits go back with the connections."""
+        """Stop the senders of a query's streams, and discard what has arrived. Closing the connections returns the
+        credits.
+        """
         closing = [key for key in self._mailboxes if key[0] == query]
         mailboxes = [self._mailboxes.pop(key) for key in closing]
         for mailbox in mailboxes:

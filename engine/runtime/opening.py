@@ -1,4 +1,4 @@
-"""A member's runtime, composed of its executors, its pools and the files that it reads for others."""
+"""Composes a member's runtime of its executors, its pools and the files that it reads for other members."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.runtime.runtime import MeshRuntime
 def open_runtime(
     config: EngineConfig, mesh: Mesh, listener: DataListener, executors: Executors, pools: Pools, writers: Writers
 ) -> MeshRuntime:
-    """The runtime of a member; whoever has it starts it. listener: where streams of other members come in."""
+    """Return the runtime of a member; the caller starts it. listener: accepts the streams of other members."""
     files = ReadableFiles(config.member, config.files.shared_roots, config.files.held_sources())
     return MeshRuntime(
         mesh, listener, executors.local, executors.spark.productions, executors.spooler, pools.messages, files, writers

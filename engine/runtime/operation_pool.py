@@ -1,21 +1,22 @@
-"""The operation pool: short calls in the order in which they were submitted (threading seed, 2.2).
+"""The operation pool: runs short calls in the order in which they were submitted (threading seed, 2.2).
 
-A fixed number of threads, each with a queue of its own. A call with a partition runs on thread `partition % threads`, so two
-calls of one partition never overlap and never change places: `start` precedes `cancel`, batch N precedes N + 1. A call
-without a partition (a statement to be bound) goes to the thread with the least before it.
+It has a fixed number of threads, each with a queue of its own. A call with a partition runs on thread `partition %
+threads`, so two calls of one partition never overlap and never change places: `start` precedes `cancel`, batch N
+precedes N + 1. A call without a partition (binding a statement) goes to the thread with the shortest queue.
 
-A call that is certain to be short may be offered instead (`run_or_post`): where nothing of its thread's is before it, it runs at
-once on the thread that offers it, and whatever is posted meanwhile waits for it, as it would have otherwise. To wake a
-thread and to be woken by it costs ten times what a step of a query's machine does, in each of a short query's steps.
+A call that is certain to be short may be offered instead (`run_or_post`): if its thread has no call queued or running,
+it runs at once on the thread that offers it, and calls that are posted meanwhile wait for it, as they would have
+otherwise. Waking a thread and being woken by it costs ten times as much as a step of a query's machine, and a short
+query has several such steps.
 
-Considered and rejected: taking turns for calls without a partition, as the seed's random choice does. Now and then one of
-ours is not short (a statement of a thousand columns, the schema of a folder of files), and every second short one would queue
-up behind it. A shared queue (`ThreadPoolExecutor`) keeps no order.
+Considered and rejected: distributing calls without a partition round-robin or at random, as the seed does. Now and then
+one of them is not short (a statement of a thousand columns, the schema of a folder of files), and every second short
+call would queue up behind it. A shared queue (`ThreadPoolExecutor`) keeps no order.
 
-A call without a partition may have to wait for another process (the catalog is locked). It says so
-(`engine.catalog.store.request_clock.mark_waiting`), and another thread takes the queue over; the one that waited carries its
-call out and ends. So whatever number of calls wait, those behind them do not. Rejected: to carry such a call out anew when the
-lock is free, as it has done a part of its work.
+A call without a partition may have to wait for another process (the catalog is locked). It reports that
+(`engine.catalog.store.request_clock.mark_waiting`), and another thread takes the queue over; the thread that waited
+completes its call and ends. So calls do not queue behind those that wait, up to `_ASIDE_MAX` of them in each queue.
+Rejected: repeating such a call when the lock is free, since it has done a part of its work.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from engine.catalog.store.request_clock import WAITING
 from engine.common.pool_calls import Call, run, with_future
 
 T = TypeVar("T")
-#: Threads that may wait for another process, of each queue; those beyond keep their queue waiting.
+#: The number of threads of each queue that may wait for another process; further ones block their queue.
 _ASIDE_MAX: Final = 256
 
 
@@ -49,7 +50,7 @@ class Operations(Protocol):
 
 
 class OperationPool:
-    """See the module's docstring. threads: how many; name: of the threads, numbered."""
+    """See the module's docstring. threads: their number. name: that of the threads, which are numbered."""
 
     def __init__(self, threads: int, name: str = "sluice-operation") -> None:
         assert threads > 0, "a pool without threads runs nothing"
@@ -63,13 +64,13 @@ class OperationPool:
         return len(self._lanes)
 
     def submit(self, partition: int | None, call: Callable[[], T]) -> Future[T]:
-        """Run the call after those of its partition; the Future has what it returned or raised."""
+        """Run the call after those of its partition. The Future receives its result or error."""
         future, settling = with_future(call)
         self.post(partition, settling)
         return future
 
     def post(self, partition: int | None, call: Call) -> None:
-        """Submit a call that nobody waits for. Raises RuntimeError once closed."""
+        """Submit a call whose result nobody needs. Raises RuntimeError once closed."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the operation pool is closed")
@@ -80,8 +81,9 @@ class OperationPool:
                 lane.put(partial(lane.run_unordered, call))
 
     def run_or_post(self, partition: int, call: Call) -> None:
-        """Run a call here and now if nothing of the partition's thread is before it, else post it. Raises RuntimeError once
-        closed."""
+        """Run a call at once on this thread if the partition's thread has no call queued or running, otherwise post it.
+        Raises RuntimeError once closed.
+        """
         lane = self._lanes[partition % len(self._lanes)]
         with self._lock:
             if self._closed:
@@ -94,7 +96,7 @@ class OperationPool:
         del call
 
     def statistics(self) -> Mapping[str, int]:
-        """queued: calls that wait. running: calls at work."""
+        """Return the counts of calls. queued: those that wait. running: those that run."""
         return {
             "queued": sum(lane.calls.qsize() for lane in self._lanes),
             "running": sum(lane.running for lane in self._lanes),
@@ -102,11 +104,11 @@ class OperationPool:
 
     @property
     def aside(self) -> int:
-        """The number of calls that wait for another process, or have waited for it and are carried out beside the others."""
+        """The number of calls that wait for another process, or have waited for it and now run beside the others."""
         return sum(len(lane.aside) for lane in self._lanes)
 
     def close(self) -> None:
-        """Run what was submitted, then end the threads; returns when they have. Idempotent."""
+        """Run the submitted calls, then end the threads. Returns when they have ended. Idempotent."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -116,16 +118,17 @@ class OperationPool:
             lane.join()
 
     def _shortest(self) -> _Lane:
-        """Return the shortest lane; of equals the next in turn, so that no thread is always the first."""
+        """Return the shortest lane; among equal ones the next in turn, so that no thread is always the first."""
         first = next(self._turns)
         return min(self._lanes[first:] + self._lanes[:first], key=lambda lane: lane.ahead)
 
 
 class _Lane:
-    """A thread and its queue; None in the queue ends it. ahead: calls that have not ended; it is zero only while none waits.
+    """A thread and its queue; None in the queue ends the thread. ahead: the number of calls that have not ended; it is
+    zero only if none waits.
 
-    `put` and `begin` are called under the pool's lock. The turn is held while a call runs, on whichever thread, but for calls that
-    have stepped aside. aside: the threads of those, which end with them.
+    `put` and `begin` are called under the pool's lock. The turn is held while a call runs, on whichever thread, except
+    by calls that have stepped aside. aside: the threads of these calls; such a thread ends with its call.
     """
 
     def __init__(self, name: str) -> None:
@@ -144,7 +147,7 @@ class _Lane:
         return thread
 
     def join(self) -> None:
-        """Return when its threads have ended, once None is in the queue."""
+        """Return when the lane's threads have ended, once None is in the queue."""
         while (thread := self._thread).is_alive():
             thread.join()
         with self._count:
@@ -158,13 +161,13 @@ class _Lane:
         self.calls.put(call)
 
     def begin(self) -> None:
-        """Take the turn for a call that `run` is to run; nothing is ahead, so the turn is free."""
+        """Take the turn for a call that `run` then runs. No call is ahead, so the turn is free."""
         with self._count:
             self.ahead += 1
         self._turn.acquire()
 
     def run(self, call: Call) -> None:
-        """Run a call whose turn it is."""
+        """Run a call that has the turn."""
         self.running = True
         try:
             run(call)
@@ -180,7 +183,7 @@ class _Lane:
             self.ahead -= 1
 
     def run_unordered(self, call: Call) -> None:
-        """Carry out a call that may step aside."""
+        """Run a call that may step aside."""
         token = WAITING.set(self._stepping_aside)
         try:
             call()
@@ -190,7 +193,7 @@ class _Lane:
 
     @contextmanager
     def _stepping_aside(self) -> Iterator[None]:
-        """Leave the queue to another thread. The call whose thread this is goes on beside those that follow."""
+        """Leave the queue to another thread. The call of this thread continues beside those that follow."""
         this = threading.current_thread()
         if this not in self.aside and len(self.aside) < _ASIDE_MAX:
             with self._count:
@@ -204,7 +207,7 @@ class _Lane:
         while (call := self.calls.get()) is not None:
             self._turn.acquire()
             self.run(call)
-            # What the call holds is not to outlive it until the next one comes.
+            # The objects that the call refers to must not live until the next call arrives.
             del call
             if this in self.aside:
                 with self._count:

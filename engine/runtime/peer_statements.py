@@ -1,9 +1,9 @@
-"""Checks of the statements that other members send to this one: it runs only statements that the compiler could have made.
+"""Checks the statements that other members send to this one: it runs only statements that the compiler could have made.
 
-A `start` message contains SQL that the initiator has compiled, and anyone who knows the cluster's secret can send one. So the
-member that runs the SQL checks it: with `engine.executors.local.statement_check` for DuckDB, with
-`engine.executors.spark.statement_check` for Spark. `engine.runtime.readable_files` decides which files may be read, including
-those that the SQL names; `engine.statements.dml.participant` decides where rows are written.
+A `start` message contains SQL that the initiator has compiled, and anyone who knows the cluster's secret can send one.
+So the member that runs the SQL checks it: with `engine.executors.local.statement_check` for DuckDB, with
+`engine.executors.spark.statement_check` for Spark. `engine.runtime.readable_files` decides which files may be read,
+including those that the SQL names; `engine.statements.dml.participant` decides where rows are written.
 
 The same statements arrive repeatedly, so those that have passed are cached by their text.
 """
@@ -28,12 +28,12 @@ _CHECKS: Final[dict[EngineName, Callable[[str, Set[str]], tuple[str, ...]]]] = {
     "local": local.require_compiled,
     "spark": spark.require_compiled,
 }
-#: The relation that a task's statement reads which says who receives which row (`engine.plan_ir.spec.RouterSpec`).
+#: The relation in a task's statement that maps rows to their receivers (`engine.plan_ir.spec.RouterSpec`).
 PART: Final = frozenset(("part",))
 
 
 class PeerStatements:
-    """Thread-safe."""
+    """See the module's docstring. Thread-safe."""
 
     def __init__(self) -> None:
         self._passed: WeightedLruCache[tuple[EngineName, str, frozenset[str]], tuple[str, ...]] = WeightedLruCache(
@@ -41,7 +41,8 @@ class PeerStatements:
         )
 
     def require(self, query: str, engine: EngineName, statement: str, relations: frozenset[str]) -> tuple[str, ...]:
-        """The files that the statement names. Raises InsufficientPrivilege unless the compiler could have made it.
+        """Return the files that the statement names. Raises InsufficientPrivilege unless the compiler could have made
+        the statement.
 
         relations: the tables that it may name. Takes some milliseconds the first time.
         """

@@ -1,16 +1,18 @@
-"""Threads for reading, planning and compiling statements: interruptible, in turns, within the member's memory.
+"""Parses, plans and compiles statements on threads: interruptible, in turns, within the member's memory.
 
-The work runs on the operation threads. Four things keep one client's statement from being everybody's:
+The work runs on the operation threads. Four measures keep one client's statement from disturbing all others:
 
-- *Interrupts.* When the wait of the session's task ends (a cancel request, `statement_timeout`, a termination), the work is marked
-  and ends at its next step (`engine.common.interrupts`). Nobody waits for that: the client is told at once.
-- *Disposal.* What long work has made is taken apart a piece at a time (`engine.runtime.disposal`), as a long work of its own: by
-  the thread of a work that failed, and for a result that its owner has dropped (`dispose_with`) by the next turn.
-- *Turns.* Work on long statements leaves at least one operation thread to the others. A session has one statement at a time,
-  and turns are given in the order in which they were asked for, so each client gets its share of them. Work that was
+- *Interrupts.* When the wait of the session's task ends (a cancel request, `statement_timeout`, a termination), the
+  work is marked and ends at its next step (`engine.common.interrupts`). The session does not wait for that: its client
+  is answered at once.
+- *Disposal.* The values that long work has made are freed a piece at a time (`engine.runtime.disposal`), as a long work
+  of its own: by the thread of a work that failed, and, for a result that its owner has dropped (`dispose_with`), in the
+  next turn.
+- *Turns.* Work on long statements leaves at least one operation thread to other work. A session has one statement at a
+  time, and turns are given in the order of the requests, so each client gets its share of them. Work that was
   interrupted keeps its turn until its thread is free.
-- *Memory.* Every few thousand steps the process's resident memory is compared with the limit of the configuration (`memory`);
-  above it the statement ends with 53200. Short statements make too few steps to be asked.
+- *Memory.* Every few thousand steps the process's resident memory is compared with the configured limit (`memory`);
+  above it the statement ends with 53200. Short statements make too few steps to be checked.
 """
 
 from __future__ import annotations
@@ -32,10 +34,11 @@ from engine.settings.session_settings import size_text
 from wire.errors import OutOfMemory, SqlError
 
 T = TypeVar("T")
-#: Characters of a statement, nodes of a plan: up to here the work takes some ten milliseconds.
+#: The characters of a statement and the nodes of a plan up to which the work takes some ten milliseconds.
 SHORT_CHARACTERS: Final = 4096
 SHORT_NODES: Final = 1000
-#: Tokens, nodes and expressions: with fewer, what a failed work leaves is freed within a few milliseconds.
+#: The number of tokens, nodes and expressions up to which the values of failed work are freed within a few
+#: milliseconds.
 _SHORT_STEPS: Final = 10_000
 
 
@@ -60,7 +63,7 @@ class PlanningPool:
         self._refused = 0
 
     async def run(self, call: Callable[[], T], *, long: bool = False) -> T:
-        """Run a call that reads or plans a statement on an operation thread. long: it waits for its turn.
+        """Run a call that parses or plans a statement on an operation thread. long: it waits for its turn.
 
         Raises what the call raises, and OutOfMemory.
         """
@@ -75,14 +78,16 @@ class PlanningPool:
 
     @property
     def live_nodes(self) -> int:
-        """About how many tokens, nodes and expressions of long statements there are. May be asked from any thread."""
+        """The approximate number of tokens, nodes and expressions of long statements. May be read on any thread."""
         return self._held + sum(work.steps for work in list(self._works))
 
     def dispose_with(self, owner: object, parts: list[Any], nodes: int, *, cached: bool = False) -> None:
-        """Have the parts of `owner` taken apart when it is freed, as long work, as far as nobody else refers to them.
+        """Free the parts of `owner` a piece at a time when it is freed, as long work, except those that something else
+        refers to.
 
-        owner: whatever takes weak references. parts: values that only the owner refers to; not the owner itself. nodes: how many
-        they have, about. cached: the owner outlives its statement, so that its nodes count when it is gone.
+        owner: any object that supports weak references. parts: values that only the owner refers to; not the owner
+        itself. nodes: their approximate number of nodes. cached: the owner outlives its statement, so that its nodes
+        count only from its end on.
         """
         loop = asyncio.get_running_loop()
         finalizer = weakref.finalize(owner, _tell, loop, functools.partial(self._dispose, parts, nodes, cached=cached))
@@ -90,7 +95,7 @@ class PlanningPool:
         self._held += 0 if cached else nodes
 
     async def close(self) -> None:
-        """Take no more apart; what is left ends with the process. Idempotent."""
+        """Stop freeing values; the rest ends with the process. Idempotent."""
         for task in self._disposals:
             task.cancel()
         if self._disposals:
@@ -111,8 +116,10 @@ class PlanningPool:
             self._turns.release()
 
     def statistics(self) -> Mapping[str, int]:
-        """waiting: long statements that wait for their turn. live_nodes: as the property. interrupted, refused: statements that
-        were ended while they were planned, by an interrupt and for want of memory, since the member's start."""
+        """Return the pool's counters. waiting: long statements that wait for their turn. live_nodes: as the property.
+        interrupted, refused: statements that ended during planning since the member's start, by an interrupt and for
+        lack of memory.
+        """
         return {
             "waiting": self._waiting,
             "live_nodes": self.live_nodes,
@@ -162,6 +169,6 @@ def _run_work(work: StatementWork, call: Callable[[], T]) -> T:
 
 
 def _tell(loop: asyncio.AbstractEventLoop, call: Callable[[], None], _ended: Future[T] | None = None) -> None:
-    """Run a call on the loop's thread, from whichever thread; a loop that is closed runs none any more."""
+    """Run a call on the loop's thread; may be called on any thread. A loop that is closed does not run it."""
     if not loop.is_closed():
         loop.call_soon_threadsafe(call)

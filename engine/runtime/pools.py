@@ -1,4 +1,6 @@
-"""The pools of a member that run calls and plan statements; fragments have a pool of their own (`engine.executors.local`)."""
+"""The pools of a member that run calls and plan statements. Fragments have a pool of their own
+(`engine.executors.local`).
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,14 @@ T = TypeVar("T")
 
 
 class Pools:
-    """operations: short calls of statements. messages: steps of distributed queries, which have threads of their own: a statement
-    that takes long to bind must not hold up a cancel. writers: files are written by threads that do nothing else, so that nothing
-    short waits behind a disk. planning: long statements, on the operation threads."""
+    """The pools of a member.
+
+    - operations: short calls of statements
+    - messages: steps of distributed queries; they have threads of their own, because a statement that takes long to
+      bind must not delay a cancel
+    - writers: threads that only write files, so that no short call waits for a disk
+    - planning: long statements, on the operation threads
+    """
 
     def __init__(self, operation_threads: int, writer_threads: int, memory_bytes: int) -> None:
         self.operations = OperationPool(operation_threads)
@@ -30,11 +37,11 @@ class Pools:
         self.planning = PlanningPool(self.operations, memory_bytes)
 
     def submit_operation(self, call: Callable[[], T]) -> Future[T]:
-        """Begin a call that may block, on the operation thread with the least to do."""
+        """Submit a call that may block to the operation thread with the shortest queue."""
         return self.operations.submit(None, asked_now(call))
 
     async def run_operation(self, call: Callable[[], T]) -> T:
-        """Run a call that may block, on the operation thread with the least to do."""
+        """Run a call that may block on the operation thread with the shortest queue."""
         return await asyncio.wrap_future(self.submit_operation(call))
 
     async def run_writer(self, call: Callable[[], T]) -> T:
@@ -42,7 +49,7 @@ class Pools:
         return await asyncio.get_running_loop().run_in_executor(self.writers, call)
 
     def watch_stalls(self, post_fragment: Callable[[Call], object]) -> StallWatch:
-        """The watch over the pools. post_fragment: posts a call to the fragment threads."""
+        """Return the stall watch of the pools. post_fragment: posts a call to the fragment threads."""
         return StallWatch({
             "operations": functools.partial(self.operations.post, None),
             "messages": functools.partial(self.messages.post, None),

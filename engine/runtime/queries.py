@@ -1,27 +1,31 @@
-"""The queries of one member: registry, checker, and who may say what about them. Pure: no clock, no IO, no thread.
+"""The queries of one member: their registry, the checker, and the rules for whose messages about them count. Pure: no
+clock, no IO, no thread.
 
-Each query is a machine (`engine.runtime.query_state`); here they are found by token, messages of members are judged and
-handed to them, what is over is remembered, and what may have been missed is asked for (`check`, network-protocol seed 3.5).
+Each query is a machine (`engine.runtime.query_state`). This module finds machines by token, checks messages of members
+and passes them on, remembers queries that are over, and asks about queries of which a message may have been missed
+(`check`, network-protocol seed 3.5).
 
     queries = MemberQueries("a")
     for instruction in queries.on_message(sender, message, body, now): perform(instruction)
 
-An instance belongs to one operation thread. Where a member has several, each has the queries of its partition; what concerns
-members (`on_member_lost`, `tick`) goes to all, and a Check or CheckResponse is split by its queries' partitions.
+An instance belongs to one operation thread. If a member has several, each has the queries of its partition; events that
+concern members (`on_member_lost`, `tick`) go to all, and a Check or CheckResponse is split by its queries' partitions.
 
-What the caller promises:
-- `begin` comes before the first Start is sent; Starts are the caller's to send, since their bodies differ by member.
-- Each `begin` and each Run is answered by one `fragments_started`, with () if nothing could be set up; a `cancel` says why, before
-or
-  after. Each fragment named there is reported once by `fragment_ended`, also after Stop. Only then does Forget come.
+The caller guarantees:
+
+- `begin` comes before the first Start is sent; the caller sends the Starts, since their bodies differ by member.
+- Each `begin` and each Run is answered by one `fragments_started`, with () if nothing could be set up; a `cancel` gives
+  the reason, before or after. Each fragment named there is reported once by `fragment_ended`, also after Stop. Only
+  then does Forget come.
 - Tokens never repeat, not even after a restart of their initiator: one that is over stays over.
 - Instructions are performed in their order, and `tick` is called about twice a second.
-- A member that cannot be reached when a stream is to be opened to it, or a stream that breaks without a word, is a cause with
-  `echo`. A loss that only two participants see is found by the one of them that has to send; so the loss of a member that is
-  not the initiator means nothing to a participant here.
+- If a member cannot be reached when a stream is to be opened to it, or a stream breaks without a message, the caller
+  reports a cause with `echo`. If only two participants see a loss, the one of them that has to send finds it; so the
+  loss of a member that is not the initiator means nothing to a participant here.
 
-Considered and rejected: to keep early queries as long as the initiator says they run (their start may have been lost with a
-connection, and then nobody would ever end them); answering a late start (who cancelled has told the initiator already).
+Considered and rejected: keeping early queries as long as the initiator says they run (their start may have been lost
+with a connection, and then nothing would ever end them); answering a late start (whoever cancelled has told the
+initiator already).
 """
 
 from __future__ import annotations
@@ -34,9 +38,9 @@ from engine.contracts.query_id import QueryId
 from engine.runtime.query_state import SUCCESS, Cause, Instruction, Limits, Query, Refused, Run, Send, lost
 from wire.mesh.control_messages import Cancel, Check, CheckResponse, ControlMessage, Start
 
-#: running: register it. early: as running, and the query may turn out to be over. unknown: too many are early: the sender
-#: is to ask again. over: nothing of the query is wanted here any more; the sender may end as if all had been taken, for
-#: whoever ended the query has told the initiator.
+#: running: register the mailbox. early: as running, and the query may turn out to be over. unknown: too many queries
+#: are early; the sender asks again. over: the query's streams are no longer accepted here; the sender may end as if all
+#: rows had been taken, because the member that ended the query has told the initiator.
 ChannelState = Literal["running", "early", "unknown", "over"]
 
 _DEFAULT: Final = Limits()
@@ -54,7 +58,7 @@ class MemberQueries:
     # -- what the coordinator of this member says ---------------------------------------------------------------
 
     def begin(self, query: str, participants: tuple[str, ...], now: float) -> list[Instruction]:
-        """This member initiates. participants: all members that run fragments, this one first."""
+        """Begin a query that this member initiates. participants: all members that run fragments, this one first."""
         assert participants[0] == self._member == QueryId.parse(query).initiator, f"{query} is not ours to begin"
         assert query not in self._queries, f"{query} began twice"
         assert query not in self._over, f"{query} is over"
@@ -62,17 +66,19 @@ class MemberQueries:
         return []
 
     def fragments_started(self, query: str, fragments: tuple[int, ...], now: float) -> list[Instruction]:
-        """The fragments of a Run, or of a begin, were set up. fragments: their numbers, each once."""
+        """Note that the fragments of a Run, or of a begin, were set up. fragments: their numbers, each once."""
         known = self._queries[query]
         return self._settle(known, known.fragments_started(fragments), now)
 
     def fragment_ended(self, query: str, fragment: int, cause: Cause | None, now: float) -> list[Instruction]:
-        """None: whole output sent and taken."""
+        """Note that a fragment has ended. cause: why; None if its whole output was sent and taken."""
         known = self._queries[query]
         return self._settle(known, known.fragment_ended(fragment, cause, now), now)
 
     def cancel(self, query: str, cause: Cause, now: float) -> list[Instruction]:
-        """Wanted here: user, timeout, a portal closed early (00000, initiator only), a failure, a broken stream (echo)."""
+        """Stop a query for a cause on this member: user, timeout, a portal closed early (00000, initiator only), a
+        failure, a broken stream (echo).
+        """
         known = self._queries.get(query)
         if known is None:
             return []
@@ -80,18 +86,20 @@ class MemberQueries:
         return self._stop(known, cause, self._member, now)
 
     def streams_arrived(self, query: str) -> list[Instruction]:
-        """Initiator: all that other members give to the query is here, in memory or on disk."""
+        """Initiator: note that everything that other members send to the query is here, in memory or on disk."""
         if (known := self._queries.get(query)) is not None:
             known.streams_arrived()
         return []
 
     def finish(self, query: str, now: float) -> list[Instruction]:
-        """Initiator: the root is at its end and every stream has arrived whole."""
+        """Initiator: note that the root has ended and every stream has arrived whole."""
         known = self._queries.get(query)
         return [] if known is None else self._settle(known, known.finish(), now)
 
     def channel(self, query: str, now: float) -> ChannelState:
-        """A sender wants to open a channel: may a mailbox be registered? An early one counts from this moment."""
+        """Decide whether a mailbox may be registered for a sender that wants to open a channel. The time of an early
+        one runs from this moment.
+        """
         known = self._queries.get(query)
         if known is not None:
             if not known.under_way:
@@ -108,7 +116,7 @@ class MemberQueries:
     # -- what other members say ---------------------------------------------------------------------------------
 
     def on_message(self, sender: str, message: ControlMessage, body: bytes, now: float) -> list[Instruction]:
-        """A Start (with its body), Cancel, Check or CheckResponse came from another member."""
+        """Handle a Start (with its body), Cancel, Check or CheckResponse from another member."""
         match message:
             case Start():
                 return self._on_start(sender, message, body, now)
@@ -134,7 +142,7 @@ class MemberQueries:
     # -- what time says -----------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> list[Instruction]:
-        """End what waited too long; ask each initiator, in one message, about its queries that have gone on for long."""
+        """End what has waited too long, and ask each initiator, in one message, about its long-running queries."""
         instructions: list[Instruction] = []
         for query in list(self._queries.values()):
             instructions += self._settle(query, query.expire(self._limits, now), now)
@@ -142,11 +150,11 @@ class MemberQueries:
         return instructions + self._checks(now)
 
     def active(self) -> tuple[str, ...]:
-        """The queries that this member takes part in, those included that are being stopped."""
+        """Return the queries that this member takes part in, including those that are being stopped."""
         return tuple(query.token for query in self._queries.values() if query.state != "early")
 
     def statistics(self) -> Mapping[str, int]:
-        """How many queries are in which state. All but `over` are nil when nothing runs."""
+        """Return the number of queries in each state. All except `over` are zero when nothing runs."""
         counts = {"early": 0, "running": 0, "finishing": 0, "stopping": 0, "over": len(self._over)}
         for query in self._queries.values():
             counts[query.state] += 1
@@ -188,14 +196,14 @@ class MemberQueries:
         return self._stop(query, Cause.of_message(message), sender, now)
 
     def _on_cancel_request(self, sender: str, message: Cancel, query: Query | None, now: float) -> list[Instruction]:
-        """The first of the two steps: a participant wants the query to be over."""
+        """Handle the first of the two steps of a cancel: a participant asks the initiator to stop the query."""
         if query is None:
             return []
         if sender not in query.participants:
             return [Refused(sender, f"cancel of query {message.query} by member {sender}, which has no part in it")]
         cause = Cause.of_message(message)
         if not cause.is_failure:
-            # To believe it would pass a part of the rows for all of them.
+            # Accepting it would pass a part of the rows for all of them.
             why = f"member {sender} ended query {message.query} without an error, as only its initiator may"
             cause = Cause("08P01", why, member=sender)
         return self._stop(query, cause, sender, now)
@@ -241,7 +249,7 @@ class MemberQueries:
         return self._settle(query, query.stop(cause, source, now), now)
 
     def _settle(self, query: Query, instructions: list[Instruction], now: float) -> list[Instruction]:
-        """Take a query that is over out of the registry."""
+        """Remove a query that is over from the registry."""
         if query.state == "over":
             del self._queries[query.token]
             self._over.remember(query.token, now)
@@ -249,7 +257,7 @@ class MemberQueries:
 
 
 class OverQueries:
-    """The tokens of queries that are over, the oldest first: as many, and as long, as the limits say."""
+    """The tokens of queries that are over, oldest first, bounded in number and time by the limits."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -273,7 +281,7 @@ class OverQueries:
 
 
 def initiator_of(token: str) -> str | None:
-    """The member that a query's token names, or None if it is no token: peers may say anything."""
+    """Return the member that a query's token names, or None for an invalid token, which a peer may send."""
     try:
         return QueryId.parse(token).initiator
     except ValueError:

@@ -1,10 +1,12 @@
-"""One query's part on one member: the instances of its fragments, each a task, from set-up to the last one's end.
+"""One query's part on one member: it runs the instances of the query's fragments, each as a task, from set-up to the
+last one's end.
 
-A task pulls its fragment's batches and gives them to the edge's output; everything it waits for (input, credit, an engine) is a
-future, so any number of suspended queries hold no thread. However it ends, it closes its engine's stream, then its output,
-and reports once (`Host.instance_ended`); what it reports is the first thing that went wrong in it.
+A task pulls its fragment's batches and gives them to the edge's output. Everything that it waits for (input, credit, an
+engine) is a future, so suspended queries hold no thread, however many there are. However a task ends, it closes its
+engine's stream, then its output, and reports once (`Host.instance_ended`); it reports the first error that occurred in
+it.
 
-The root fragment is different: nobody runs it, the portal pulls it (`QueryRun.root`).
+The root fragment is different: no task runs it, the portal pulls it (`QueryRun.root`).
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ _log = logging.getLogger(__name__)
 class QueryRun:
     """See the module's docstring. numbers: of the instances that run as tasks, as `Host.instance_ended` names them.
 
-    statements: what another member may have this one run, where the query is another's; None: this member has compiled it.
+    statements: checks the statements of another member's query; None if this member has compiled the query.
     """
 
     def __init__(
@@ -61,12 +63,12 @@ class QueryRun:
         self._tasks: dict[int, asyncio.Task[Cause | None]] = {}
         self._cause: Cause | None = None
         self._started = asyncio.get_running_loop().time()
-        #: By fragment and instance, of those that run here and send by themselves.
+        #: The outputs of the instances that run here and send by themselves, by fragment and instance.
         self.outputs: dict[tuple[int, int], EdgeOutput] = {}
         self.numbers = tuple(n for n, i in enumerate(spec.instances) if self._fragments[i.fragment].output is not None)
 
     def start(self) -> None:
-        """Adopt the mailboxes of all inputs, then begin to run."""
+        """Adopt the mailboxes of all inputs, then start the instances."""
         self.inputs.adopt()
         loop = asyncio.get_running_loop()
         for number in self.numbers:
@@ -74,7 +76,7 @@ class QueryRun:
             task.add_done_callback(functools.partial(self._on_instance_ended, number))
 
     def instance_states(self) -> Iterator[tuple[InstanceSpec, FragmentSpec, InstanceState, float]]:
-        """Each instance that runs here: what has become of it, and the seconds that it has run so far."""
+        """Yield each instance that runs here with its state and the seconds that it has run so far."""
         so_far = asyncio.get_running_loop().time() - self._started
         for number, instance in enumerate(self._instances):
             ran = f"instance.{instance.fragment}.{instance.instance}"
@@ -95,12 +97,12 @@ class QueryRun:
         return self._edges.get(number)
 
     def root(self, schema: pa.Schema) -> Source:
-        """The stream that the portal reads. schema: of its batches, in carriers."""
+        """Return the stream that the portal reads. schema: of its batches, in carriers."""
         fragment, instance = self._root_instance()
         return self._sources.read(fragment, instance, schema, None)
 
     def root_operators(self, source: Source) -> Mapping[str, int]:
-        """The counters by operator of the root's engine, after the end (`engine.contracts.profile`)."""
+        """Return the counters by operator of the root's engine, after its end (`engine.contracts.profile`)."""
         return self._sources.operators(source, self._root_instance()[1])
 
     @property
@@ -117,12 +119,12 @@ class QueryRun:
         self._spans.record_root(self._root_instance()[1], rows, error)
 
     def _root_instance(self) -> tuple[FragmentSpec, InstanceSpec]:
-        """The fragment without an output; only the initiator has an instance of it."""
+        """Return the fragment without an output, and its only instance, which is on the initiator."""
         instance = next(i for i in self._instances if self._fragments[i.fragment].output is None)
         return self._fragments[instance.fragment], instance
 
     def stop(self, cause: Cause) -> None:
-        """End all instances now; each reports its end. Only the first call says anything new."""
+        """End all instances now; each reports its end. Only the first call has an effect."""
         if self._cause is None:
             self._cause = cause
             for task in self._tasks.values():
@@ -163,7 +165,7 @@ class QueryRun:
     def _on_instance_ended(self, number: int, task: asyncio.Task[Cause | None]) -> None:
         if self.shared.analyze and all(other.done() for other in self._tasks.values()):
             self._host.report_counters(self.query, self.counters)
-        # One that was cancelled was stopped by somebody who knows why.
+        # A cancelled instance has no cause of its own: it was stopped for a cause that is known.
         self._host.instance_ended(self.query, number, None if task.cancelled() else task.result())
 
     async def _produce(self, instance: InstanceSpec) -> None:
@@ -177,8 +179,8 @@ class QueryRun:
         source: Source | None = None
         try:
             if edge.synchronizer == "sequential" and not fragment.inputs:
-                # Its turn comes when the receiver takes the stream; until then nothing is read for it. (One with inputs takes
-                # them all the same: who sends them sends to others too.)
+                # Its turn comes when the receiver takes the stream; until then nothing is read for it. (An instance
+                # with inputs reads them anyway, because their senders also send to other instances.)
                 await output.wait_opened()
             source = self._sources.open(fragment, instance, edge)
             self.counters[f"instance.{instance.fragment}.{instance.instance}.begun"] = 1
@@ -207,7 +209,7 @@ class QueryRun:
                 await source.close()
 
     async def _produce_in_tasks(self, instance: InstanceSpec) -> None:
-        """On Spark: its tasks are the senders, once it is known where the receivers are."""
+        """Run an instance on Spark: its tasks are the senders, once the receivers' addresses are known."""
         fragment = self._fragments[instance.fragment]
         assert fragment.output is not None, "the root runs in this process"
         assert instance.statement is not None, "on Spark each instance has a statement of its own"
@@ -263,7 +265,9 @@ class QueryRun:
     def _count(
         self, instance: InstanceSpec, edge: EdgeSpec, counted: tuple[int, int, int, int], started: float
     ) -> None:
-        """counted: rows, each once, however many receivers got it; batches, bytes and stalls of all streams."""
+        """Count an instance's output. counted: rows, each once, however many receivers got it; batches, bytes and
+        stalls of all streams.
+        """
         micros = int((asyncio.get_running_loop().time() - started) * 1e6)
         sent, ran = f"edge.{edge.id}", f"instance.{instance.fragment}.{instance.instance}"
         for name, count in zip(("rows", "batches", "bytes", "stalls"), counted, strict=True):

@@ -1,30 +1,34 @@
-"""One query on one member: its states, what may happen to it, and what is to be done then. Pure: no clock, IO or thread.
+"""One query on one member: its states, its events, and the instructions that each event results in. Pure: no clock, IO
+or thread.
 
-Theory. The machine is the network-protocol seed's (3.2 to 3.5) with its races made cells of a table. Events come in, a list
-of instructions goes out, and somebody else performs them in the order of the list; so a race is a comparison of two lists.
+Theory. The machine is the network-protocol seed's (3.2 to 3.5) with its races made cells of a table. Events come in, a
+list of instructions goes out, and the caller performs them in the order of the list; so a race is a comparison of two
+lists.
 
     state      start      stop        finish      drained
     early      running    over        .           .           a channel was asked for, the start has not come
     running    (refused)  stopping    finishing   over        fragments are being set up, or run
-    finishing  (refused)  stopping    .           over        initiator: all rows are there, local fragments come home
-    stopping   .          .           .           over        Stop was said, local fragments come home
+    finishing  (refused)  stopping    .           over        initiator: all rows are there, local fragments end
+    stopping   .          .           .           over        Stop was issued, local fragments end
     over       .          .           .           .           remembered for a while (`engine.runtime.queries`)
 
     stop: an error, a cancel from anywhere, a lost member, enough rows. drained: the fragments were set up and the last has
     ended; for an initiator's running query it does not occur, since the portal may still want rows. `.`: nothing changes,
     nothing is done, so a repeated cause costs no message.
 
-Entering `running` says Run, `stopping` says Stop, `over` says DropEarly (from early) or Forget. Leaving `early` or `running`
-by a stop also tells others, in two steps (3.3): a participant tells the initiator, the initiator all others but the one it
-knows it from. That is at most N - 1 messages to the initiator and N - 1 from it.
+Entering `running` issues Run, `stopping` issues Stop, `over` issues DropEarly (from early) or Forget. Leaving `early`
+or `running` by a stop also informs the other members, in two steps (3.3): a participant informs the initiator, the
+initiator informs all others except the one that it knows the cause from. That is at most N - 1 messages to the
+initiator and N - 1 from it.
 
-**Echoes.** When a member fails, streams to its neighbours break, and the neighbours' complaint may overtake the cause. So a
-cause may be an `echo`: something was done to us and somebody else knows why. An echo stops nothing at once. It puts the
-query under suspicion (the initiator is asked about it), and only if nobody has said more within `Limits.echo_seconds` does it
-become a cause. The first cause at the initiator is the one the client is told.
+**Echoes.** When a member fails, streams to its neighbours break, and a neighbour's error may overtake the cause. So a cause may be
+an `echo`: the effect of a failure whose cause another member knows. An echo stops nothing at once. It puts the query
+under suspicion (the initiator is asked about it), and only if no other cause arrives within `Limits.echo_seconds` does
+it become a cause. The first cause at the initiator is the one that the client receives.
 
-Considered and rejected: acknowledgements of cancel (the initiator would wait for the slowest; `check` finds what was missed);
-an end message from each participant (a query of N members would cost N messages more, and the streams have told it already).
+Considered and rejected: acknowledgements of cancel (the initiator would wait for the slowest; `check` finds what was
+missed); an end message from each participant (a query of N members would cost N messages more, and the streams have
+reported it already).
 """
 
 from __future__ import annotations
@@ -58,11 +62,12 @@ _TEXT_MAX: Final = 4096
 class Limits:
     """Seconds and counts that bound what a member keeps of other members' queries.
 
-    suspect_seconds: how long a query of another initiator goes on before, and between, questions about it.
-    echo_seconds: how long an echo waits for the cause that explains it.
-    early_seconds, early_queries: how long a channel may be open before its query starts; how many queries may have some.
-    check_queries: how many one check may ask about; the others are asked about in the next.
-    over_seconds, over_queries: how long, and how many, queries that are over are remembered.
+    - suspect_seconds: how long a query of another initiator runs before, and between, checks of it
+    - echo_seconds: how long an echo waits for the cause that explains it
+    - early_seconds, early_queries: how long a channel may be open before its query starts; how many queries may have
+      such channels
+    - check_queries: how many queries one check may name; the others are named in the next
+    - over_seconds, over_queries: how long, and how many, queries that are over are remembered
     """
 
     suspect_seconds: float = 10.0
@@ -76,11 +81,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a query is over.
+    """The reason why a query is over.
 
-    sqlstate: 00000 is no error (enough rows, closed by the client). member: where it comes from, if not from here.
-    fields: what else is told of an error.
-    echo: a consequence of something that another member knows better, as a stream that broke; see the module's docstring.
+    - sqlstate: 00000 is no error (enough rows, closed by the client)
+    - member: where the cause comes from, if not from here
+    - fields: the other fields of an error
+    - echo: the effect of a failure whose cause another member knows, such as a broken stream; see the module's
+      docstring
     """
 
     sqlstate: str
@@ -111,7 +118,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Give the message to the mesh; if it cannot, `on_member_lost` will say so."""
+    """Give the message to the mesh; if it cannot be sent, `on_member_lost` will report that."""
 
     member: str
     message: ControlMessage
@@ -119,7 +126,9 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Set up and run the fragments in `body`, adopting mailboxes that were early. To be answered by one `started`."""
+    """Set up and run the fragments in `body`, adopting early mailboxes. The caller answers with one
+    `fragments_started`.
+    """
 
     query: str
     message: Start
@@ -129,8 +138,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Stop all local fragments now, drop the mailboxes and give their credits back. May come twice; the second time finds
-    fragments that were being set up the first time. Each fragment is still reported by `fragment_ended`."""
+    """Stop all local fragments now, drop the mailboxes and return their credits. May come twice; the second one finds
+    fragments that were being set up at the first. Each fragment is still reported by `fragment_ended`.
+    """
 
     query: str
     cause: Cause
@@ -138,7 +148,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """Initiator: the portal's error. At most once a query, before its Stop."""
+    """Initiator: report the error to the portal. At most once a query, before its Stop."""
 
     query: str
     cause: Cause
@@ -146,21 +156,23 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class DropEarly:
-    """Drop the mailboxes that were registered before the start, and give their credits back. Nothing else is there."""
+    """Drop the mailboxes that were registered before the start, and return their credits. The query has nothing else
+    here.
+    """
 
     query: str
 
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Nothing of the query is left here: no fragment, no entry."""
+    """Forget the query: no fragment and no entry of it is left here."""
 
     query: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A peer did what the protocol does not allow, and it was ignored: to be logged."""
+    """A message of a peer that violates the protocol and was ignored; to be logged."""
 
     sender: str
     why: str
@@ -170,7 +182,9 @@ Instruction = Send | Run | Stop | Fail | DropEarly | Forget | Refused
 
 
 class Query:
-    """See the module's docstring. token, initiator: of the query; member: this one; now: when it became known, in seconds."""
+    """See the module's docstring. token, initiator: of the query; member: this one; now: when the query became known,
+    in seconds.
+    """
 
     def __init__(self, token: str, initiator: str, member: str, now: float) -> None:
         self.token = token
@@ -193,22 +207,22 @@ class Query:
 
     @property
     def under_way(self) -> bool:
-        """Whether its streams are wanted here."""
+        """Whether this member accepts the query's streams."""
         return self.state in ("early", "running", "finishing")
 
     # -- events -------------------------------------------------------------------------------------------------
 
     def start(self, participants: tuple[str, ...]) -> None:
-        """Its fragments are being set up. Only from early; whoever calls says Run."""
+        """Note that the query's fragments are being set up. Only from early; the caller issues Run."""
         assert self.state == "early", self.state
         self.participants = participants
         self._go("start")
 
     def fragments_started(self, fragments: tuple[int, ...]) -> list[Instruction]:
-        """The fragments were set up; they run. If the query was stopped meanwhile, so are they.
+        """Note that the fragments were set up and run. If the query was stopped meanwhile, they are stopped.
 
-        None at all is not the end of a participant that runs: a start without fragments is not sent, so they could not be set
-        up, and the stop that says why is on its way.
+        No fragments at all do not end a participant that runs: a start without fragments is not sent, so they could not
+        be set up, and the stop that says why is on its way.
         """
         assert not self._set_up, f"{self.token} was set up twice"
         assert self.state in ("running", "stopping"), self.state
@@ -220,7 +234,7 @@ class Query:
         return self._drain() if self.state == "stopping" else []
 
     def fragment_ended(self, fragment: int, cause: Cause | None, now: float) -> list[Instruction]:
-        """A fragment holds nothing any more. cause: why it ended before its whole output was taken."""
+        """Note that a fragment has ended and holds no resources. cause: why it ended before its whole output was taken."""
         assert fragment in self._fragments, f"{self.token} runs no fragment {fragment}"
         self._fragments.discard(fragment)
         stopped = self.stop(cause, self._member, now) if cause is not None and cause.is_failure else []
@@ -228,17 +242,20 @@ class Query:
 
     @property
     def needs_others(self) -> bool:
-        """Whether the loss of a member that takes part may leave it without some of its rows."""
+        """Whether the query may lack rows if a participating member is lost."""
         return self.state != "finishing" and not self._arrived
 
     def streams_arrived(self) -> None:
-        """Initiator: all streams have arrived whole, and the portal may still want rows: a cursor goes on without the members that
-        sent them. It is not finished: what has arrived would be forgotten."""
+        """Initiator: note that all streams have arrived whole, while the portal may still want rows: a cursor continues
+        without the members that sent them. The query is not finished, because that would discard what has arrived.
+        """
         assert self.mine, f"{self.token} is read by its initiator only"
         self._arrived = True
 
     def finish(self) -> list[Instruction]:
-        """Initiator: the root is at its end and all streams have arrived whole. What comes later is too late to fail it."""
+        """Initiator: note that the root has ended and all streams have arrived whole. No later event can fail the
+        query.
+        """
         assert self.mine, f"{self.token} is finished by its initiator only"
         if not self._go("finish"):
             return []
@@ -246,7 +263,9 @@ class Query:
         return self._drain()
 
     def stop(self, cause: Cause, source: str, now: float) -> list[Instruction]:
-        """It is over. source: the member that knows already (whoever told us, or was lost; this one: our own wish)."""
+        """Stop the query. source: the member that knows already: the one that sent the cause, or that was lost; this
+        one if the cause is local.
+        """
         if cause.echo:
             self._suspect(cause, now)
             return []
@@ -261,7 +280,9 @@ class Query:
         return [*fail, *others, Stop(self.token, cause), *self._drain()]
 
     def expire(self, limits: Limits, now: float) -> list[Instruction]:
-        """Apply the timeouts: an echo that nobody explained is a cause; a start that never came is not waited for."""
+        """Apply the timeouts: an echo that nothing explained becomes a cause; a start that did not come is no longer
+        awaited.
+        """
         if self._echo is not None and now - self._echoed >= limits.echo_seconds:
             return self.stop(replace(self._echo, echo=False), self._member, now)
         if self.state == "early" and now - self._since >= limits.early_seconds:
@@ -270,7 +291,7 @@ class Query:
         return []
 
     def asks(self, limits: Limits, now: float) -> bool:
-        """Whether the initiator is to be asked now if the query is still running; if so, it counts as asked."""
+        """Return whether to ask the initiator now if the query is still running; if so, it counts as asked."""
         if self.mine or self.state not in ("early", "running"):
             return False
         if now - self._asked < limits.suspect_seconds and not (self._echo is not None and self._asked <= self._echoed):
@@ -281,7 +302,7 @@ class Query:
     # -- transitions --------------------------------------------------------------------------------------------
 
     def _go(self, event: Event) -> bool:
-        """Take the event's transition. False: in this state the event means nothing."""
+        """Take the event's transition. Returns False if the event has no effect in this state."""
         after = TRANSITIONS[self.state].get(event)
         if after is None:
             return False
@@ -289,7 +310,7 @@ class Query:
         return True
 
     def _drain(self) -> list[Instruction]:
-        """Over, if nothing of it runs here and nothing is left to be found out."""
+        """End the query if none of its fragments runs here and no echo is left to be explained."""
         waits = self.state == "running" and (self.mine or self._echo is not None)
         if waits or not self._set_up or self._fragments:
             return []
@@ -300,8 +321,9 @@ class Query:
             self._echo, self._echoed = cause, now
 
     def _to_tell(self, source: str, before: State) -> tuple[str, ...]:
-        """Return the members that do not know yet. Once an initiator finishes, nobody else has anything of the query left to
-        stop."""
+        """Return the members that do not know of the stop yet. Once an initiator finishes, no other member has a part
+        of the query left to stop.
+        """
         if not self.mine:
             return (self.initiator,) if source == self._member else ()
         if before == "finishing":
@@ -314,10 +336,10 @@ class Query:
 
 
 def transient_cause(message: str, member: str = "") -> Cause:
-    """A cause that a client may answer by trying again."""
+    """Return a cause after which a client may retry."""
     return Cause("40001", message, hint="The statement may be repeated.", member=member)
 
 
 def lost(member: str) -> Cause:
-    """The cause of a query that needed a member which is lost."""
+    """Return the cause of a query that needed a lost member."""
     return transient_cause(f"could not complete the query: member {member} was lost", member)

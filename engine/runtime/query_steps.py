@@ -1,8 +1,10 @@
-"""The machines of a member's distributed queries, stepped: each in its own turn, on an operation thread or on the loop.
+"""Steps the machines of a member's distributed queries: each in its own turn, on an operation thread or on the event
+loop.
 
-An operation thread steps the pure machines (`engine.runtime.queries`) of its partition of the queries, so that messages of one
-query are always taken in order, one at a time; what the machines want is then done on the loop, in their order. A step that has
-none before it, and no long plan to read, is taken on the loop itself: it is over before a thread would have woken.
+An operation thread steps the pure machines (`engine.runtime.queries`) of its partition of the queries, so that messages
+of one query are always processed in order, one at a time. The machines' instructions are then performed on the loop, in
+their order. A step with no other step queued before it, and no long plan to read, is taken on the loop itself: it ends
+before a thread would have woken.
 """
 
 from __future__ import annotations
@@ -32,26 +34,28 @@ from wire.mesh.control_messages import (
 
 _log = logging.getLogger(__name__)
 _TICK_SECONDS: Final = 0.5
-#: A body that the loop reads by itself; longer ones are left to a thread.
+#: The size up to which the loop decodes a body itself; longer ones are left to a thread.
 _SHORT_BODY: Final = 1 << 16
 _Ask = Callable[[MemberQueries, float], list[Instruction]]
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
-    """A Run whose body has been read; None: it could not be."""
+    """A Run whose body has been decoded. shared, spec: None if it could not be."""
 
     query: str
     shared: SharedSpec | None
     spec: MemberSpec | None
 
 
-#: What a step leaves for the loop to do.
+#: An instruction that a step leaves to the loop.
 Do = Instruction | PreparedRun
 
 
 class QuerySteps:
-    """See the module's docstring. perform: does on the loop what a step leaves to do. Used on one loop, from `start` on."""
+    """See the module's docstring. perform: performs a step's instructions on the loop. Used on one loop, from `start`
+    on.
+    """
 
     def __init__(self, member: str, operations: Operations, perform: Callable[[list[Do]], None]) -> None:
         self._operations = operations
@@ -63,7 +67,7 @@ class QuerySteps:
         self._closed = False
 
     def start(self) -> None:
-        """Begin to tick, on the loop that runs now."""
+        """Start the timer of `tick`, on the running loop."""
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._tick()
@@ -90,21 +94,21 @@ class QuerySteps:
         return zlib.crc32(query.encode()) % len(self._shards)
 
     def by_partition(self, queries: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """The queries, those of a partition together."""
+        """Return the queries, grouped by partition."""
         parts: defaultdict[int, list[str]] = defaultdict(list)
         for query in queries:
             parts[self._partition(query)].append(query)
         return [tuple(part) for part in parts.values()]
 
     def _step(self, ask: _Ask, shard: int) -> None:
-        """In the shard's turn, on an operation thread or on the loop's."""
+        """Take a step in the partition's turn, on an operation thread or on the loop's thread."""
         instructions = ask(self._shards[shard], self._loop.time())
         prepared: list[Do] = [_prepare_run(i) if isinstance(i, Run) else i for i in instructions]
         if prepared:
             self._later(self._perform, prepared)
 
     def _later(self, call: Callable[..., None], *args: Any) -> None:
-        """Have the loop call it when it comes to it: never within another call, and in the order of the steps."""
+        """Schedule a call on the loop: it never runs within another call, and calls keep the order of the steps."""
         if threading.get_ident() == self._thread:
             self._loop.call_soon(call, *args)
         else:
@@ -115,14 +119,14 @@ class QuerySteps:
         self._submit(query, step, short=len(body) <= _SHORT_BODY)
 
     def find_channel_state(self, query: str, answer: Callable[[ChannelState], None]) -> None:
-        """Have it answered in the query's turn whether what is sent for it is wanted here."""
+        """Answer, in the query's turn, whether this member accepts the query's streams."""
         self._submit(query, functools.partial(self._find_channel_state, query, answer))
 
     def _find_channel_state(self, query: str, answer: Callable[[ChannelState], None], shard: int) -> None:
         self._later(answer, self._shards[shard].channel(query, self._loop.time()))
 
     def _tick(self) -> None:
-        # First: what goes wrong with one tick is no reason for there to be no other.
+        # Scheduled first, so that an error in one tick does not prevent the next.
         self._ticking = self._loop.call_later(_TICK_SECONDS, self._tick)
         self.post_all(lambda queries, now: queries.tick(now))
 
@@ -131,7 +135,7 @@ class QuerySteps:
             self._ticking.cancel()
 
     def close(self) -> None:
-        """Take no further step."""
+        """Take no more steps."""
         self._closed = True
 
 

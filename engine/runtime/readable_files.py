@@ -1,12 +1,13 @@
-"""Files that a `start` may have this member read, and which files its stand-ins are.
+"""Decides which files this member reads for a `start`, and which files its `RemoteFileRef`s are.
 
-What a fragment reads is named by the initiator, which is another member as a rule. This member decides by itself what is read:
-every file must lie within its roots, with links resolved, and in no member's own folder, whoever names it; and a stand-in must be
-one of the physical sources that its own topology file gives it, else the two members were given different files. Its folder or
-glob is listed when the fragment begins, below this member's data directory.
+The initiator, usually another member, names what a fragment reads. This member decides itself what is read: every file
+must be within its roots, with links resolved, and outside of every member's own folder, whoever names it; and a
+`RemoteFileRef` must be one of the physical sources that this member's own topology file gives it, otherwise the two
+members were given different files. Its folder or glob is listed when the fragment starts, below this member's data
+directory.
 
-A table for Spark goes by the name that the initiator's statement has for it. What is behind that name may be another set of
-files each time, which the table's version tells.
+A table for Spark has the name that the initiator's statement uses for it. The files behind that name may be others each
+time, which the table's version shows.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ from wire.dataclass import dataclass
 from wire.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState, UndefinedFile
 from wire.types.user_types import type_heard
 
-#: A name that is no path of the file system.
+#: A name that engines do not take for a path of the file system.
 _MEANT_OTHERWISE: Final = re.compile(r"~|[A-Za-z][\w+.-]*:")
 
 
 def _require_shared(file: str) -> None:
-    """Raises InsufficientPrivilege for a file in a member's own folder, and for a name that engines read in ways of their own, such
-    as `~/x` and `file:x`: they would read another file than the roots were asked about."""
+    """Raise InsufficientPrivilege for a file in a member's own folder, and for a name that engines interpret in their
+    own way, such as `~/x` and `file:x`: they would read another file than the one that was checked against the roots.
+    """
     if stores.is_remote(file):
         return
     if _MEANT_OTHERWISE.match(file) or PRIVATE in os.path.normpath(file).split(os.sep):
@@ -46,15 +48,16 @@ def _require_shared(file: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """The files and tables that an instance reads. tables: by the names that its statement has for them."""
+    """The files and tables that an instance reads. tables: by their names in its statement."""
 
     readers: Sequence[ReaderSpec]
     tables: Mapping[str, Table]
 
 
 class ReadableFiles:
-    """See the module's docstring. roots: its base is where relative paths of stand-ins begin. held: those that are this
-    member's."""
+    """See the module's docstring. roots: relative paths of `RemoteFileRef`s start at its base. held: the
+    `RemoteFileRef`s of this member.
+    """
 
     def __init__(self, member: str, roots: DataRoots, held: Iterable[RemoteFileRef] = ()) -> None:
         self._member = member
@@ -64,7 +67,8 @@ class ReadableFiles:
     def of(self, instance: InstanceSpec) -> Readable:
         """Return the files and tables that an instance reads. May block.
 
-        Raises InsufficientPrivilege, ObjectNotInPrerequisiteState for what is not this member's, UndefinedFile.
+        Raises InsufficientPrivilege, ObjectNotInPrerequisiteState for a `RemoteFileRef` that is not this member's,
+        UndefinedFile.
         """
         tables = (self._table(spec) for spec in instance.tables)
         return Readable(tuple(map(self._reader, instance.readers)), dict(tables))
@@ -86,7 +90,7 @@ class ReadableFiles:
         return relation_name(named), replace(named, version=zlib.crc32(digest.to_bytes(4), spec.version & 0xFFFFFFFF))
 
     def _files(self, named: Sequence[str]) -> tuple[tuple[str, ...], int]:
-        """The files that these names stand for, and a digest of those that had to be looked up."""
+        """Return the files that these names stand for, and a digest of those that had to be listed."""
         files: list[str] = []
         digest = 0
         for name in named:
@@ -101,7 +105,7 @@ class ReadableFiles:
         return tuple(files), digest
 
     def require(self, files: Sequence[str]) -> None:
-        """Raises InsufficientPrivilege for a file that this member does not read for others. May block."""
+        """Raise InsufficientPrivilege for a file that this member does not read for others. May block."""
         for file in files:
             _require_shared(file)
         self._roots.require(files)

@@ -1,16 +1,16 @@
-"""Requests to other members that wait for their answers, each found again by its number.
+"""Requests to other members that wait for their answers. An answer is matched to its request by number.
 
     with requests.open(member) as request:
         mesh.send(member, OpenChannel(request.number, ...))     # or raise, if it cannot be sent
         answer = await request.answer
 
-An answer counts only from the member that was asked, and once: what comes late, or for a request that was given up, means
-nothing. When a member is lost, what was asked of it fails. Nothing here has a deadline: a member that is silent for too long is
-lost, and whoever waits may be cancelled.
+An answer counts only once, and only from the member that was asked; a late one, or one for an abandoned request, is
+ignored. When a member is lost, the requests to it fail. Requests have no deadline: a member that is silent for too long
+is lost, and a caller that waits may be cancelled.
 
-Everything here runs on the loop's thread. Considered and rejected: to send in here as well. The two who ask (the runtime for
-channels, `server.cluster.cursor_routing` for cursors) differ in what they say of a member that cannot be told, and in what they
-do when they are cancelled.
+Everything here runs on the loop's thread. Considered and rejected: sending in here as well. The two callers (the
+runtime for channels, `server.cluster.cursor_routing` for cursors) differ in their errors for a member that cannot be
+reached, and in what they do when they are cancelled.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Request(Generic[T]):
-    """One that is open. answer: to be awaited; raises what it was refused with, or that the member was lost."""
+    """An open request. answer: to be awaited; raises the error of a refusal, or of the member's loss."""
 
     number: int
     member: str
@@ -36,7 +36,7 @@ class Request(Generic[T]):
 
 
 class Requests(Generic[T]):
-    """See the module's docstring. T: an answer. lost: the error of a request whose member is lost."""
+    """See the module's docstring. T: the type of an answer. lost: makes the error of a request whose member is lost."""
 
     def __init__(self, lost: Callable[[str], Exception]) -> None:
         self._lost = lost
@@ -48,7 +48,7 @@ class Requests(Generic[T]):
 
     @contextmanager
     def open(self, member: str) -> Iterator[Request[T]]:
-        """A request under a number of its own, from before it is sent until nobody waits for it."""
+        """Open a request under a number of its own, from before it is sent until nobody waits for it."""
         number = next(self._numbers)
         request = self._open[number] = Request(number, member, asyncio.get_running_loop().create_future())
         try:
@@ -67,13 +67,13 @@ class Requests(Generic[T]):
             request.answer.set_exception(error)
 
     def member_lost(self, member: str) -> None:
-        """Fail what it was asked."""
+        """Fail the requests to a member."""
         for request in self._open.values():
             if request.member == member and not request.answer.done():
                 request.answer.set_exception(self._lost(member))
 
     def _find_request(self, member: str, number: int) -> Request[T] | None:
-        """The request that the member may answer, if there is one."""
+        """Return the request that the member may answer, if there is one."""
         request = self._open.get(number)
         if request is None or request.member != member or request.answer.done():
             return None

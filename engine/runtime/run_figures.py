@@ -1,4 +1,6 @@
-"""Counters of the fragments and streams of a member's queries: of those that run, and for some time of those that have ended."""
+"""Counters of the fragments and streams of a member's queries: of running ones, and for some time of those that have
+ended.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from engine.runtime.stream_counts import edges_of, fragments_of
 
 
 class RunFigures:
-    """See the module's docstring. runs: those of the member, by query."""
+    """See the module's docstring. runs: the member's runs, by query."""
 
     def __init__(self, runs: Mapping[str, QueryRun], mailboxes: Mailboxes, member: str) -> None:
         self._runs = runs
@@ -22,12 +24,13 @@ class RunFigures:
 
     @property
     def streams_out(self) -> int:
-        """How many streams of instances that run here are open."""
+        """The number of open streams of instances that run here."""
         return sum(len(output.streams) for run in self._runs.values() for output in run.outputs.values())
 
     def observe(self, query: str = "") -> Observed:
-        """The fragments that run here and the streams that end or begin here. query: only this one's, whose last figures are there
-        for some time after its end."""
+        """Return the counters of the fragments that run here and of the streams that end or begin here. query: only
+        those of this one; its final figures are available for some time after its end.
+        """
         runs = list(self._runs.values()) if not query else [run for run in (self._runs.get(query),) if run is not None]
         observed = (
             [fragment for run in runs for fragment in fragments_of(run, self._member)],
@@ -36,6 +39,6 @@ class RunFigures:
         return self._ended.find(query, observed)
 
     def keep(self, query: str) -> None:
-        """Keep a query's figures, before its streams are let go of."""
+        """Keep a query's figures, before its streams are released."""
         if query in self._runs:
             self._ended.keep(query, self.observe(query))

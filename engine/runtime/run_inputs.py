@@ -1,4 +1,6 @@
-"""The streams into a member of one query: where their senders connect, what reads them, and whether all have come."""
+"""The streams into a member that belong to one query: where their senders connect, who reads them, and whether all have
+arrived.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,13 @@ from wire.errors import SqlError
 from wire.mesh.control_messages import ChannelOk
 from wire.mesh.messages import Open
 
-#: A stream's number is its producer's, then the partition's, where a producer opens one a partition.
+#: A stream has the number of its producer, followed by that of the partition if a producer opens one stream a
+#: partition.
 PARTITION_BITS: Final = 20
 
 
 class RunInputs:
-    """See the module's docstring. spec: the member's part, with what its start has told of other members' channels."""
+    """See the module's docstring. spec: the member's part, with the channels of other members that its start names."""
 
     def __init__(self, mailboxes: Mailboxes, query: str, shared: SharedSpec, spec: MemberSpec) -> None:
         self._mailboxes = mailboxes
@@ -48,15 +51,17 @@ class RunInputs:
                 self._inflows[edge, instance.instance] = EdgeInput(self._edges[edge], receiver)
 
     def relations_of(self, fragment: FragmentSpec, instance: InstanceSpec) -> dict[str, EdgeInput]:
-        """The inputs of an instance, by the names that its statement has for them."""
+        """Return the inputs of an instance, by their names in its statement."""
         return {relation_of(edge): self._inflows[edge, instance.instance] for edge in fragment.inputs}
 
     def receiver_of(self, fragment: FragmentSpec, instance: InstanceSpec) -> Receiver:
-        """The receiver of an instance's first input."""
+        """Return the receiver of an instance's first input."""
         return self._mailboxes.find_or_make((self._query, fragment.inputs[0], instance.instance)).receiver
 
     def own_channels(self) -> tuple[ChannelSpec, ...]:
-        """This member's receiving ends, but those whose senders are let in one after another: they have to ask."""
+        """Return this member's receiving ends, except those that let their senders in one after another, because these
+        senders have to ask.
+        """
         found = []
         for instance in self._instances:
             for edge in self._fragments[instance.fragment].inputs:
@@ -66,7 +71,7 @@ class RunInputs:
         return tuple(found)
 
     def told_channel(self, edge: int, sender: int, receiver: int) -> ChannelOk | None:
-        """Return the channel of a stream, if the start has told it. Only once: a stream that was refused there has to ask."""
+        """Return the channel of a stream, if the start names it. Only once: a stream that was refused there has to ask."""
         told, stream = self._told.get((edge, receiver)), (edge, sender, receiver)
         if told is None or stream in self._used:
             return None
@@ -74,7 +79,7 @@ class RunInputs:
         return ChannelOk(0, told.channel, told.token, *self._told_at)
 
     def fail(self, error: SqlError) -> None:
-        """Whatever reads an input here hears of it."""
+        """Fail the inputs: their readers receive the error."""
         for mailbox in self._mailboxes.of_query(self._query):
             mailbox.receiver.fail(error)
 
@@ -89,7 +94,7 @@ class RunInputs:
         return all(mailbox.receiver.is_whole for mailbox in self._mailboxes.of_query(self._query))
 
     def sender_of(self, opening: Open) -> str:
-        """The member that sends a stream into this one; empty if the stream has a number that none of its edge has."""
+        """Return the member that sends a stream into this one; empty if no stream of its edge has that number."""
         edge = self._edges.get(opening.edge)
         if edge is None:
             return ""

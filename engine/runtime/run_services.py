@@ -1,4 +1,4 @@
-"""The services that a query's part on a member uses of the member: its engines, its writers, its mailboxes and channels."""
+"""The member's services that a query's part uses: its engines, its writers, its mailboxes and channels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from engine.runtime.readable_files import ReadableFiles
 
 
 class Host(Protocol):
-    """The services that a run uses of its member."""
+    """The services of a member that a run uses."""
 
     @property
     def local(self) -> LocalExecutor: ...
@@ -54,16 +54,18 @@ class Host(Protocol):
     def channels(self) -> Channels: ...
 
     def instance_ended(self, query: str, number: int, cause: Cause | None) -> None:
-        """An instance holds nothing any more."""
+        """Note that an instance has ended and holds no resources."""
         ...
 
     def report_counters(self, query: str, counters: Mapping[str, int]) -> None:
-        """All instances have ended; what they counted (`engine.runtime.analysis`), if the query is analyzed."""
+        """Report the counters of all instances, which have ended (`engine.runtime.analysis`), if the query is analyzed."""
         ...
 
 
 class Production(Protocol):
-    """A job whose tasks send (`engine.executors.spark.production`). ended: what they have sent, or the job's error."""
+    """A job whose tasks send rows (`engine.executors.spark.production`). ended: the streams that they have sent, or the
+    job's error.
+    """
 
     @property
     def ended(self) -> asyncio.Future[Sent]: ...
@@ -72,8 +74,9 @@ class Production(Protocol):
 
 
 class TaskSenders(Protocol):
-    """The engine whose tasks send by themselves: `engine.executors.spark.productions.Productions`. name: in whose SQL its
-    statements are."""
+    """The engine whose tasks send by themselves: `engine.executors.spark.productions.Productions`. name: the engine in
+    whose dialect its statements are.
+    """
 
     @property
     def name(self) -> EngineName: ...
@@ -108,5 +111,5 @@ class Writers(Protocol):
         ...
 
     def intents_of_tasks(self, find: Callable[[], SparkRows], context: ExecutionContext, spec: MutationSpec) -> Source:
-        """Return a source that has this member's Spark write the rows that it computes. find: may block."""
+        """Return a source for which this member's Spark writes the rows that it computes. find: may block."""
         ...

@@ -1,17 +1,18 @@
-"""The runtime of a member: what ties queries, mailboxes, engines and the mesh together.
+"""The runtime of a member: connects queries, mailboxes, engines and the mesh.
 
     runtime = MeshRuntime(mesh, listener, local, spark, spooler, operations, files, writers)
     runtime.start()
     stream = runtime.open(query, shared, members, schema)       # as initiator: a BatchStream for the portal
     await runtime.close()
 
-Messages go IO loop -> operation pool -> loop: an operation thread steps the pure machines (`engine.runtime.queries`) of its
-partition of the queries, so that messages of one query are always taken in order, one at a time; what the machines want is
-then done on the loop, in their order. A step that has none before it, and no long plan to read, is taken on the loop itself:
-it is over before a thread would have woken. Fragments run on the fragment pool (`engine.executors.local`) or on Spark.
+Messages go IO loop -> operation pool -> loop: an operation thread steps the pure machines (`engine.runtime.queries`) of
+its partition of the queries, so that messages of one query are always processed in order, one at a time. The machines'
+instructions are then performed on the loop, in their order. A step with no other step queued before it, and no long
+plan to read, is taken on the loop itself: it ends before a thread would have woken. Fragments run on the fragment pool
+(`engine.executors.local`) or on Spark.
 
-Batches do not pass through the operation pool: a data connection carries one stream, so its order is TCP's already, and to take
-a batch is to put it into a queue, which costs less than waking a thread would.
+Batches do not pass through the operation pool: a data connection carries one stream, so TCP keeps its order already,
+and accepting a batch means putting it into a queue, which costs less than waking a thread would.
 
 Sources: network-protocol seed 3, threading seed 2, channel seed ("Control Connections").
 """
@@ -105,7 +106,7 @@ class MeshRuntime:
         self._closing = False
 
     def start(self) -> None:
-        """Begin to hear the mesh, on the loop that runs now."""
+        """Start to receive messages from the mesh, on the running loop."""
         self._mesh.listen(self._on_message, self._on_lost)
         self._steps.start()
 
@@ -123,7 +124,7 @@ class MeshRuntime:
         """Start a query on all its members at once. schema: of the root's batches, in carriers. notice, trace: as in
         `ExecutionContext`.
 
-        Its errors come from the stream. Raises AdminShutdown when the member is ending.
+        The stream raises the query's errors. Raises AdminShutdown if the member shuts down.
         """
         if self._closing:
             raise AdminShutdown("terminating connection due to administrator command")
@@ -198,7 +199,9 @@ class MeshRuntime:
         self._steps.post_all(lambda queries, now: queries.on_member_lost(member, now))
 
     def _stream_lost(self, query: str, opening: Open, fatal: bool) -> None:
-        """A stream into this member broke before its end; whoever broke it may say more. If it may be sent again, all is well."""
+        """Handle a stream into this member that broke before its end; its sender may report more. If it can be sent
+        again, nothing is done.
+        """
         if not fatal:
             return
         run = self._runs.get(query)
@@ -207,7 +210,7 @@ class MeshRuntime:
         self.cancel(query, replace(transient_cause(message), echo=True))
 
     def _stream_interrupted(self, query: str, opening: Open) -> None:
-        """A stream into this member outlives the connection that it has lost; the client is told what its query waits for."""
+        """Handle a stream into this member that outlives its lost connection: tell the client what its query waits for."""
         run, stream = self._runs.get(query), self._streams.get(query)
         if run is not None and stream is not None:
             sender = run.inputs.sender_of(opening)
@@ -251,7 +254,7 @@ class MeshRuntime:
         if run is not None:
             self.figures.keep(query)
             run.stop(cause)
-        # Senders hear at once that nothing of this query is wanted here.
+        # Senders learn at once that this query's streams are no longer accepted here.
         self.tasks.spawn(self.mailboxes.close_query(query))
 
     def _fail(self, query: str, cause: Cause) -> None:
@@ -271,7 +274,7 @@ class MeshRuntime:
 
     @property
     def load(self) -> int:
-        """How many queries this member takes part in."""
+        """The number of queries that this member takes part in."""
         return len(self._runs)
 
     def statistics(self) -> Mapping[str, int]:
@@ -282,7 +285,7 @@ class MeshRuntime:
         return self._mesh.member
 
     async def idle(self) -> None:
-        """Wait until no query needs this member, its own or another's."""
+        """Wait until no query needs this member, neither its own queries nor those of others."""
         await self._departure.free(self._runs)
 
     def _shutting_down(self) -> Cause:
@@ -291,7 +294,7 @@ class MeshRuntime:
         return Cause("57P01", message, hint="The statement may be repeated.", member=member)
 
     async def close(self) -> None:
-        """End all queries; idempotent. The mesh and the listener are their owner's to close, afterwards."""
+        """End all queries. Idempotent. The owner of the mesh and of the listener closes them afterwards."""
         self._closing = True
         self.channels.refuse()
         self._steps.end_ticks()
@@ -310,6 +313,6 @@ class MeshRuntime:
 
 
 def _runs_tasks(spec: MemberSpec, run: QueryRun) -> bool:
-    """Whether a member runs anything but the root."""
+    """Return whether a member runs anything except the root."""
     roots = {fragment.id for fragment in run.shared.fragments if fragment.output is None}
     return any(instance.fragment not in roots for instance in spec.instances)

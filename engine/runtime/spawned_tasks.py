@@ -1,4 +1,4 @@
-"""Tasks that nobody waits for but the end of the member."""
+"""Background tasks that are awaited only when the member shuts down."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SpawnedTasks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something to its end."""
+        """Run a coroutine to its end in the background."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._on_end)
@@ -28,6 +28,6 @@ class SpawnedTasks:
             _log.error("the end of a query was not in order", exc_info=error)
 
     async def wait_ended(self) -> None:
-        """Wait until all have ended, those included that are spawned meanwhile."""
+        """Wait until all tasks have ended, including those that are spawned meanwhile."""
         while self._tasks:
             await asyncio.wait(list(self._tasks))

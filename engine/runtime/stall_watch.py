@@ -29,7 +29,7 @@ _LOOP: Final = "loop"
 class StallWatch:
     """See the module's docstring. Used from the loop's thread.
 
-    pools: how each takes a call, by name. clock: seconds.
+    pools: for each pool, by name, a function that posts a call to it. clock: seconds.
     """
 
     def __init__(
@@ -48,14 +48,15 @@ class StallWatch:
         self._timer = asyncio.get_running_loop().call_later(_PERIOD, self._ask)
 
     def close(self) -> None:
-        """Ask no more. Idempotent."""
+        """Stop the measurements. Idempotent."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def statistics(self) -> Mapping[str, int]:
-        """loop_ms_max and NAME_ms_max of each pool: the longest wait, in milliseconds. loop_stalls: the number of times that the
-        loop's timer was more than 200 ms late."""
+        """Return the longest waits in milliseconds, as loop_ms_max and NAME_ms_max of each pool, and as loop_stalls the
+        number of times that the loop's timer was more than 200 ms late.
+        """
         now = self._clock()
         waiting = {name: now - asked for name, asked in list(self._asked.items())}
         worst = {name: max(seconds, waiting.get(name, 0.0)) for name, seconds in self._worst.items()}

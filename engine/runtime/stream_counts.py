@@ -1,7 +1,8 @@
-"""Counters of a query on a member that takes part in it: of its instances of fragments, and of both ends of its streams.
+"""Counters of a query on a member that takes part in it: of its instances of fragments, and of both ends of its
+streams.
 
-It is read when somebody asks. Rows, bytes and credit are told by the receiving end, which has them whatever sends; waits for
-credit by the sending end. `engine.monitor.graph` puts the two together.
+They are read on demand. The receiving end counts rows, bytes and credit, because it has them whatever the sender is;
+the sending end counts waits for credit. `engine.monitor.graph` combines the two.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def fragments_of(run: QueryRun, member: str) -> Iterator[FragmentCounters]:
-    """The instances that run here."""
+    """Yield the counters of the instances that run here."""
     for instance, fragment, state, seconds in run.instance_states():
         key = instance.fragment, instance.instance
         output = run.outputs.get(key)
@@ -30,7 +31,7 @@ def fragments_of(run: QueryRun, member: str) -> Iterator[FragmentCounters]:
 
 
 def edges_of(run: QueryRun, mailboxes: Mailboxes, member: str) -> Iterator[EdgeCounters]:
-    """The streams that end or begin here."""
+    """Yield the counters of the streams that end or begin here."""
     for (_, number, instance), receiver in mailboxes.receivers_of(run.query):
         edge = run.edge(number)
         if edge is not None:
@@ -59,7 +60,7 @@ def _sent(run: QueryRun, member: str) -> Iterator[EdgeCounters]:
 def receiver_counters(
     query: str, key: tuple[int, int, int], member: str, receiver: Receiver, streams: Sequence[InboundStream]
 ) -> EdgeCounters:
-    """The streams of one sender, as their receiver has them. key: edge, sender, receiver."""
+    """Return the receiver's counters of the streams of one sender. key: edge, sender, receiver."""
     accounts = [stream.account for stream in streams if stream.open]
     return EdgeCounters(
         query, *key, "receiver", member, len(streams),

@@ -1,4 +1,6 @@
-"""The session that the server drives, and how it gets one. The rest of the contract: `engine.contracts.sessions`."""
+"""The interface of a session for the server, and of the factory that makes it. The rest of the contract is in
+`engine.contracts.sessions`.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +19,22 @@ from engine.sql.parser.nodes.statements import Statement
 class SessionFactory(Protocol):
     """The maker of sessions for the server: `Engine.session`.
 
-    user, database: from the startup packet. options: the settings the client began with, by name as sent; a bad one
-    raises SqlError. client: kept by the session for as long as it lives.
+    user, database: from the startup packet. options: the settings that the client gives at startup, by name as sent; an
+    invalid one raises SqlError. client: the session keeps it as long as it lives.
     """
 
     def __call__(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> EngineSession: ...
 
 
 class EngineSession(Protocol):
-    """See the module's docstring. `settings` is read by the server for its own keys (statement_timeout, DateStyle ...)."""
+    """See the module's docstring. The server reads `settings` for its own keys (statement_timeout, DateStyle ...)."""
 
     settings: Settings
-    #: Of the statement that the session prepares or executes; set by the server, None where nobody watches.
+    #: The record of the statement that the session prepares or executes; set by the server, None without monitoring.
     record: StatementRecord | None
 
     def new_query_id(self) -> QueryId:
-        """The next id of a query that this member initiates."""
+        """Return the next id of a query that this member initiates."""
         ...
 
     async def parse(self, sql: str) -> Sequence[Statement]:
@@ -40,18 +42,18 @@ class EngineSession(Protocol):
         ...
 
     async def prepare(self, statement: Statement, parameter_types: Sequence[int]) -> Prepared:
-        """Bind a statement. `parameter_types`: OIDs, 0 where the client leaves it to us. Raises SqlError."""
+        """Bind a statement. `parameter_types`: OIDs, 0 if the type is to be inferred. Raises SqlError."""
         ...
 
     async def execute(self, prepared: Prepared, arguments: Sequence[Any], *, single: bool = False) -> Execution:
         """Run a prepared statement with canonical values (`engine.plan_ir.expr`) for its parameters.
 
-        single: nobody began the transaction, which ends by itself: it may be this statement's alone.
+        single: the transaction is implicit and ends by itself, so it may consist of this statement only.
         """
         ...
 
     def copy_rows(self, statement: CopyTo, rows: Execution) -> Execution:
-        """A COPY TO STDOUT of rows that another session's query gives. Raises SqlError for its options."""
+        """Return a COPY TO STDOUT of the rows of another session's query. Raises SqlError for its options."""
         ...
 
     async def progress(self) -> Progress:
@@ -59,14 +61,16 @@ class EngineSession(Protocol):
         ...
 
     def takes_rows(self, prepared: Prepared) -> bool:
-        """Whether `execute_rows` is worth a try: an INSERT of one row without RETURNING that depends on its parameters alone."""
+        """Return whether `execute_rows` may succeed: for an INSERT of one row without RETURNING that depends on its
+        parameters alone.
+        """
         ...
 
     async def execute_rows(self, prepared: Prepared, rows: Sequence[Sequence[Any]]) -> bool:
-        """Run an INSERT once for each of these arguments, in their order and all at once; each inserts one row.
+        """Run an INSERT once for each row of arguments, in their order and all at once; each inserts one row.
 
-        Returns False, with nothing changed but values taken of sequences, where this cannot be done or one of the rows is
-        refused: `execute` of each then says which and why.
+        Returns False, with nothing changed except that values may have been taken from sequences, if this is impossible
+        or one of the rows is refused: `execute` of each then tells which row and why.
         """
         ...
 
@@ -75,12 +79,12 @@ class EngineSession(Protocol):
     def rollback(self) -> None: ...
     def savepoint(self, name: str) -> None: ...
     def rollback_to(self, name: str) -> None:
-        """Raises InvalidSavepointSpecification."""
+        """Roll back to a savepoint. Raises InvalidSavepointSpecification."""
         ...
 
     def release(self, name: str) -> None: ...
     async def discard(self, target: str) -> None:
-        """DISCARD's part that is the engine's: temporary objects, settings, plans."""
+        """Run the engine's part of DISCARD: temporary objects, settings, plans."""
         ...
 
     async def close(self) -> None: ...

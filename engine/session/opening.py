@@ -1,4 +1,4 @@
-"""A session opened for a client: its settings, from the member's configuration, its role, and the client's options."""
+"""Opens a session for a client: its settings, from the member's configuration, its role, and the client's options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from engine.statements.shared.initiation import session_settings
 def open_session(
     engine: SessionServices, *, user: str, database: str, options: Mapping[str, str], client: Client
 ) -> Session:
-    """A session for one client (`engine.session.engine_session.SessionFactory`). Raises SqlError for an option that is wrong."""
+    """Open a session for a client (`engine.session.engine_session.SessionFactory`). Raises SqlError for an invalid
+    option.
+    """
     config, roles = engine.config, engine.store.snapshot.roles
     role = roles.of(user)
     for name in options:

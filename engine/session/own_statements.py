@@ -1,4 +1,6 @@
-"""Statements of a session about itself: SET, RESET, SHOW, SET CONSTRAINTS; and maintenance, handed to its room."""
+"""Statements of a session about itself: SET, RESET, SHOW, SET CONSTRAINTS; and maintenance, which is delegated to its
+handlers.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from wire.types import pg_types as t
 
 
 async def execute(session: SessionContext, engine: SessionServices, statement: s.Statement) -> Execution:
-    """Raises SqlError: FeatureNotSupported for a statement that nothing here carries out."""
+    """Run a statement. Raises SqlError; FeatureNotSupported for a statement that has no handler."""
     match statement:
         case s.ShowVariable():
             return _show(session, statement.name)
@@ -57,7 +59,7 @@ async def _set_constraints(session: SessionContext, engine: SessionServices, sta
 
 
 def show_columns(session: SessionContext, name: str) -> tuple[ResultColumn, ...]:
-    """The columns of SHOW's result."""
+    """Return the columns of SHOW's result."""
     if name == "all":
         return tuple(ResultColumn(n, st.of(t.TEXT)) for n in ("name", "setting", "description"))
     return (ResultColumn(session.settings.canonical_name(name), st.of(t.TEXT)),)

@@ -7,7 +7,7 @@ from engine.session.context.services import SessionServices
 
 
 async def read_progress(engine: SessionServices, underway: RunningQuery, pid: int) -> Progress:
-    """Return the progress of what a session runs. pid: the session's."""
+    """Return the progress of a session's statement. pid: the session's."""
     query, engines = underway.query, tuple(sorted(underway.engines))
     copied = max((copy.rows for copy in engine.copies.running_copies() if copy.pid == pid), default=0)
     rows = max(underway.rows, copied)

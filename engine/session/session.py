@@ -47,9 +47,9 @@ class Session(EngineSession):
         )
         self.context.transaction = self._transaction
         self._changes = SessionChanges(self.context, engine)
-        #: The client's turn for which commits were looked for, until a statement has made use of it.
+        #: The client's message for which commits were loaded, until a statement has used that.
         self._seen: float | None = None
-        #: The client's turn in which a statement has begun last.
+        #: The client's message in which the last statement began.
         self._begun_in: float | None = None
 
     @property
@@ -141,7 +141,7 @@ class Session(EngineSession):
         return await self._changes.execute_rows(prepared, rows, begin)
 
     async def _begin_statement(self, prepared: Prepared) -> None:
-        """See what others have committed, and let the statement see what the transaction has done. Raises SqlError."""
+        """Load what others have committed, and write kept rows that the statement may read. Raises SqlError."""
         if self._seen != self.context.client.turn:
             await self._see_commits()
         self._seen, self._begun_in = None, self.context.client.turn
@@ -153,7 +153,9 @@ class Session(EngineSession):
             await self.context.write_kept()
 
     async def _see_commits(self) -> None:
-        """A statement that follows another of the same turn sees what was committed while that one ran."""
+        """Load what others have committed. A statement that follows another of the same message also sees what was
+        committed while that one ran.
+        """
         turn = self.context.client.turn
         await self._engine.see_commits(None if turn == self._begun_in else turn)
         self._seen = turn
@@ -164,18 +166,20 @@ class Session(EngineSession):
 
     @staticmethod
     def _only_appends(prepared: Prepared) -> bool:
-        """Whether a statement does not look at rows that the transaction has kept: those of tables without keys."""
+        """Return whether a statement reads no rows that the transaction has kept; only tables without keys have kept
+        rows.
+        """
         plan = prepared.plan
         return isinstance(plan, PlannedMutation) and plan.direct is not None and not plan.bound.plan.foreign_keys
 
     def _require_may_define(self, statement: s.Statement) -> None:
-        """Raises for what changes something on a member, or in a transaction, that may not."""
+        """Raise an error if the member or the transaction may not change definitions."""
         self._engine.initiation.require_for_statement(statement)
         if self.settings.get("transaction_read_only") == "on":
             refuse_in_read_only(statement)
 
     async def _judge_deferred(self) -> None:
-        """Before a commit."""
+        """Check deferred constraints before a commit."""
         if self._transaction.deferral.events or not self.context.catalog.pending.only_keeps_rows:
             await self.context.write_kept()
         if self._transaction.deferral.events:

@@ -1,7 +1,7 @@
-"""One session's transaction: settings and catalog together, savepoints, and the statement that is all of it.
+"""One session's transaction: settings and catalog together, savepoints, and autocommit statements.
 
-A statement of a transaction of its own waits for its turn and may run again (`engine.statements.dml.autocommit_retry`); here is
-known whether a statement is one, and its turn ends with the transaction.
+An autocommit statement waits for its turn and may run again (`engine.statements.dml.autocommit_retry`). This module
+knows whether a statement is one, and releases its turn when the transaction ends.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from engine.statements.shared.engine_services import EngineServices
 
 T = TypeVar("T")
-#: How often a statement that is a transaction of its own is begun where commits of others are in its way.
+#: The number of attempts of an autocommit statement that conflicts with commits of others.
 _ATTEMPTS: Final = 20
-#: The same of a definition, which is done soon and of which more are likely to be in the way.
+#: The same for a definition, which takes little time and conflicts more often.
 _DEFINING_ATTEMPTS: Final = 100
 
 
@@ -43,8 +43,9 @@ class _Savepoint:
 
 
 class SessionTransaction:
-    """Begun and ended by the session's owner, who knows when; `engine.session.engine_session.EngineSession` has the contract of the
-    methods. judge: works off what was deferred."""
+    """See the module's docstring. The session's owner begins and ends it; `engine.session.engine_session.EngineSession`
+    has the contract of the methods. judge: checks deferred constraints.
+    """
 
     def __init__(
         self,
@@ -59,30 +60,33 @@ class SessionTransaction:
         self._catalog = catalog
         self._locks = locks
         self._judge = judge
-        #: Constraints that are judged later than their statements.
+        #: The deferred constraints and their pending checks.
         self.deferral = Deferral()
         self._savepoints: list[_Savepoint] = []
         self._started: int | None = None
-        #: Whether it has executed a statement, the one that is all of it, whether that is a query, and the turn it has.
+        #: Whether the transaction has executed a statement; its autocommit statement; whether that is a query; its
+        #: turn.
         self._executed = False
         self._lone: Lone | None = None
         self._lone_query = False
         self._turn: asyncio.Lock | None = None
 
     def now(self) -> int:
-        """When it began; outside of one the time. Microseconds since 1970."""
+        """Return the start of the transaction, or the current time outside of one, in microseconds since 1970."""
         return self._started or time.time_ns() // 1000
 
     # -- its statements ------------------------------------------------------------------------------------------
 
     def executes(self, *, single: bool, query: bool) -> bool:
-        """A statement is about to run. single: none is to follow it. Returns whether it is all of the transaction."""
+        """Note that a statement is about to run. single: no other statement follows it. Returns whether it is all of
+        the transaction.
+        """
         alone, self._executed, self._lone = single and not self._executed, True, None
         self._lone_query = alone and query
         return alone
 
     async def take_turn(self, table: Table) -> None:
-        """Wait for the turn of a table, and see what those before have committed."""
+        """Wait for the turn of a table, and load what the statements before have committed."""
         await self._wait_turn(self._engine.turns.of(table.oid))
         await self._engine.see_commits()
 
@@ -95,10 +99,10 @@ class SessionTransaction:
             raise
 
     async def define(self, run: Callable[[], Awaitable[str]], *, waits: bool) -> str:
-        """A definition that is all of the transaction: run, and run again as long as commits of others are in its way. Returns its
-        tag. waits: whether those that run again are to wait for each other: not where one may take long.
+        """Run an autocommit definition, and run it again as long as commits of others conflict with it. Returns its
+        tag. waits: whether repetitions wait for each other; not for a definition that may take long.
 
-        Raises SqlError: LockNotAvailable where lock_timeout has passed.
+        Raises SqlError: LockNotAvailable if lock_timeout has passed.
         """
         deadline = self._deadline()
 
@@ -112,7 +116,7 @@ class SessionTransaction:
         return tag
 
     async def change(self, run: Callable[[], Awaitable[OutcomeT]]) -> OutcomeT:
-        """A statement that changes rows and is all of the transaction; likewise. Raises SqlError."""
+        """Run an autocommit statement that changes rows, and run it again likewise. Raises SqlError."""
         told = await self._until_it_fits(run, _ATTEMPTS, self._begin_again)
         self._lone = LoneStatement(lambda: self._until_it_fits(run, _ATTEMPTS, self._begin_again), told)
         return told
@@ -120,7 +124,7 @@ class SessionTransaction:
     async def _until_it_fits(
         self, run: Callable[[], Awaitable[T]], attempts: int, begin_again: Callable[[], Awaitable[None]]
     ) -> T:
-        """Run, and run again where what others have committed since it began is in its way. Raises SqlError."""
+        """Run a statement, and run it again if commits of others since its beginning conflict with it. Raises SqlError."""
         for _ in range(attempts - 1):
             try:
                 return await run()
@@ -129,7 +133,7 @@ class SessionTransaction:
         return await run()
 
     async def _require_no_conflict(self) -> None:
-        """Find conflicts while the statement can still be told; the rest is found by the commit."""
+        """Detect conflicts while the statement can still be repeated; the commit detects later ones."""
         if self._catalog.has_changes:
             await self._engine.see_commits()
             await self._engine.in_operation_pool(self._catalog.current)
@@ -144,13 +148,13 @@ class SessionTransaction:
             await self._engine.in_operation_pool(self._catalog.claims.claim_snapshot)
 
     async def _define_again(self, run: Callable[[], Awaitable[str]], *, waits: bool) -> str:
-        """The same after a commit that failed."""
+        """Run a definition again after a failed commit."""
         await self._wait_turn_of_definitions(self._deadline(), waits=waits)
         await self._engine.see_commits()
         return await self.define(run, waits=waits)
 
     async def _wait_turn_of_definitions(self, deadline: float | None, *, waits: bool) -> None:
-        """Raises LockNotAvailable."""
+        """Wait for the turn of definitions, if the statement waits for it. Raises LockNotAvailable."""
         if deadline is not None and asyncio.get_running_loop().time() >= deadline:
             raise _lock_timeout()
         if waits and self._turn is None:
@@ -161,7 +165,7 @@ class SessionTransaction:
                 raise _lock_timeout() from None
 
     def _deadline(self) -> float | None:
-        """When lock_timeout has passed for what begins now, by the loop's clock."""
+        """Return when lock_timeout passes for a wait that starts now, by the loop's clock; None without a timeout."""
         seconds = self._settings.time_ms("lock_timeout") / 1000
         return asyncio.get_running_loop().time() + seconds if seconds else None
 
@@ -196,7 +200,9 @@ class SessionTransaction:
         self._settings.commit()
 
     async def _commit_changes(self) -> None:
-        """Commit; a statement that is all of its transaction again, as long as it comes to what its client was told."""
+        """Commit. After a conflict an autocommit statement runs again, as long as it has the result that its client was
+        given.
+        """
         lone, self._lone = self._lone, None
         attempts = 1 if lone is None else _DEFINING_ATTEMPTS if lone.definition else _ATTEMPTS
         for attempt in range(1, attempts + 1):

@@ -1,10 +1,12 @@
-"""Settings of PostgreSQL's that a session may change and that change nothing here: its planner's, its vacuum's, its buffers'.
+"""PostgreSQL settings that a session may change and that have no effect here: those of its planner, its vacuum, its
+buffers.
 
-Clients and scripts set them on their way, and read back what they have set. `pg_settings.extra_desc` says that they change nothing;
-a notice would appear in every restored dump and every new connection of many drivers.
+Clients and scripts set them, and read back the values that they have set. `pg_settings.extra_desc` says that they have
+no effect; a notice would appear in every restored dump and every new connection of many drivers.
 
-Where not heeding one would give other answers (`array_nulls`), only the value that is heeded is accepted: `ONLY`. One that keeps a
-client safe and is not heeded is not there at all (`restrict_nonsystem_relation_kind`, which pg_dump sets where it is).
+If ignoring a value would give other answers (`array_nulls`), only the value that Sluice implements is accepted: `ONLY`.
+A setting that protects a client and is not implemented does not exist at all (`restrict_nonsystem_relation_kind`, which
+pg_dump sets if it exists).
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ _SWITCHES: Final = {
 }  # fmt: skip
 _INT4_MAX: Final = 2_147_483_647
 _REAL_MAX: Final = 1.79769313486231e308
-#: Name: default, the least and the most that it may be.
+#: Name: default, minimum, maximum.
 _INTEGERS: Final = {
     "commit_delay": ("0", 0, 100_000), "commit_siblings": ("5", 0, 1000), "debug_discard_caches": ("0", 0, 0),
     "effective_io_concurrency": ("1", 0, 1000), "from_collapse_limit": ("8", 1, _INT4_MAX), "geqo_effort": ("5", 1, 10),
@@ -76,7 +78,7 @@ _SIZES: Final = {
     "min_parallel_table_scan_size": ("8MB", 0, 715_827_882, "8kB"), "temp_buffers": ("8MB", 100, _INT4_MAX // 2, "8kB"),
     "temp_file_limit": ("-1", -1, _INT4_MAX, "kB"), "wal_skip_threshold": ("2MB", 0, _INT4_MAX, "kB"),
 }  # fmt: skip
-#: Name: default, and what it may be.
+#: Name: default, and the allowed values.
 _CHOICES: Final = {
     "compute_query_id": ("auto", ("auto", "regress", "on", "off")),
     "constraint_exclusion": ("partition", ("partition", "on", "off")),
@@ -91,7 +93,7 @@ _TEXTS: Final = {
     "session_preload_libraries": "", "temp_tablespaces": "",
     "timezone_abbreviations": "Default", "wal_consistency_checking": "",
 }  # fmt: skip
-#: The one value that they may be set to.
+#: The only value that each may be set to.
 ONLY: Final = frozenset(
     (
         "allow_system_table_mods", "array_nulls", "exit_on_error", "local_preload_libraries", "quote_all_identifiers",
@@ -113,7 +115,7 @@ PRIVILEGED: Final = frozenset(
     )
 )  # fmt: skip
 
-#: Only a superuser sees them, or who has the privileges of pg_read_all_settings (GUC_SUPERUSER_ONLY).
+#: Only a superuser, or a role with the privileges of pg_read_all_settings, sees them (GUC_SUPERUSER_ONLY).
 EXAMINED: Final = frozenset(("dynamic_library_path", "session_preload_libraries", "shared_preload_libraries"))
 
 _Row = tuple[Literal["bool", "integer", "real", "time", "size", "enum", "string"], str, dict[str, Any]]
@@ -137,5 +139,5 @@ def _rows() -> Iterator[tuple[str, _Row]]:
         yield name, ("string", default, {})
 
 
-#: Name: kind, default and what else `engine.settings.session_settings.Setting` has of it.
+#: Name: kind, default and further arguments of `engine.settings.session_settings.Setting`.
 ROWS: Final[Mapping[str, _Row]] = dict(_rows())

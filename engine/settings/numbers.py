@@ -1,4 +1,4 @@
-"""Numbers of settings, as C reads them and with the units of guc.c (parse_int, parse_real, convert_to_base_unit)."""
+"""Reads numbers of settings as C does, with the units of guc.c (parse_int, parse_real, convert_to_base_unit)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 TIME_UNITS: Final = {"us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 SIZE_UNITS: Final = {"B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
-#: What a bare number of a size may be of: some are counted in blocks.
+#: The units that a size without a unit may have: some are counted in blocks.
 BARE_SIZES: Final = {**SIZE_UNITS, "8kB": 8 << 10}
 
 _WHOLE: Final = r"[+-]?(?:0[xX][0-9a-fA-F]++|0[0-7]*+(?![0-9])|[1-9][0-9]*+)(?![.eE])"
@@ -22,19 +22,22 @@ _READ_WHOLE: Final = re.compile(rf"\s*+(?:(?P<whole>{_WHOLE})|(?P<real>{_REAL}))
 _READ_REAL: Final = re.compile(
     rf"\s*+(?P<real>{_REAL}|[+-]?(?:inf|infinity)(?![a-z])){_UNIT}", re.ASCII | re.IGNORECASE
 )
-#: A double has fewer digits: what more of them say is out of any range.
+#: More digits than a double can have: a longer number is out of any range.
 _DIGITS_MOST: Final = 400
 
 
 class HintedError(ValueError):
-    """An error whose text is the hint: a unit that is none of the setting's, a number that is none of an integer's."""
+    """An error whose text is the hint: for a unit that the setting does not have, and for a number that is no valid
+    integer.
+    """
 
 
 def read_whole(text: str, units: Mapping[str, float] | None = None, bare: float = 1) -> int:
-    """A whole number, in hexadecimal or octal too, or one with a fraction or an exponent, rounded after its unit is applied.
+    """Read a whole number, which may be hexadecimal or octal, or one with a fraction or an exponent, which is rounded
+    after its unit is applied.
 
-    units: the units that may stand behind it, with their sizes, `bare` being that of a number without one; None: no unit may.
-    Raises ValueError, and `HintedError` with what to do.
+    units: the units that may follow it, with their sizes; `bare` is the size of a number without a unit; None: no unit
+    is allowed. Raises ValueError, and `HintedError` with what to do.
     """
     found = _READ_WHOLE.fullmatch(text)
     if found is None or len(text) > _DIGITS_MOST:
@@ -48,7 +51,7 @@ def read_whole(text: str, units: Mapping[str, float] | None = None, bare: float 
 
 
 def read_real(text: str) -> float:
-    """A number as strtod reads it. Raises ValueError, for NaN and what no double holds too."""
+    """Read a number as strtod does. Raises ValueError, also for NaN and for a number that no double can hold."""
     found = _READ_REAL.fullmatch(text)
     if found is None or found["unit"]:
         raise ValueError
@@ -90,6 +93,6 @@ def _factor(unit: str, units: Mapping[str, float] | None, bare: float) -> float:
 
 
 def memory_bytes(text: str) -> int:
-    """The bytes of a memory size of the configuration, such as `2GB` or `512m`: units of 1024, in either case."""
+    """Return the bytes of a memory size in the configuration, such as `2GB` or `512m`: units of 1024, in either case."""
     number, unit = re.findall(r"[\d.]+|[a-z]", text.lower())[:2]
     return int(float(number) * 1024 ** "bkmgt".index(unit))

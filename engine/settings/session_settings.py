@@ -31,7 +31,7 @@ _TRUE: Final = ("on", "true", "yes", "1", "t", "y", "tr", "tru", "ye")
 _FALSE: Final = ("off", "false", "no", "0", "f", "n", "fa", "fal", "fals", "of")
 
 #: Names that a session may define (guc.c: valid_custom_variable_name).
-#: Its letters are said as what they are not, as in `engine.sql.parser.lexical.lexer`.
+#: Letters are matched by excluding the other characters, as in `engine.sql.parser.lexical.lexer`.
 _CUSTOM: Final = re.compile(r"[^\0-@[-^`{-\x7f][\w$]*(\.[^\0-@[-^`{-\x7f][\w$]*)+")
 
 _INTEGER_MAX: Final = 2_147_483_647
@@ -43,14 +43,18 @@ Kind = Literal["bool", "integer", "real", "string", "enum", "time", "size"]
 class Setting:
     """One setting.
 
-    kind: how a value is read; `time` is in milliseconds when no unit is given, and `size` in `unit`.
-    values: for enum. minimum, maximum: for numbers, in the base unit.
-    reported: told to clients by ParameterStatus (GUC_REPORT). fixed: cannot be changed.
-    at_start: is what the member was started with. of_member: the same of one that PostgreSQL reads again at a reload (PGC_SIGHUP).
-    at_connection: a superuser gives it when the connection begins, and nobody later (PGC_SU_BACKEND).
-    privileged: only a superuser may change it (PGC_SUSET), and does so for a role by ALTER ROLE ... SET.
-    canonical: a further reading of a string, raising ValueError for what it refuses. completed: the same of a string that need not
-    say all, with what the setting was before. only: the one value that it may be set to.
+    - kind: how a value is read; `time` is in milliseconds and `size` in `unit` if no unit is given
+    - values: for enum
+    - minimum, maximum: for numbers, in the base unit
+    - reported: sent to clients by ParameterStatus (GUC_REPORT)
+    - fixed: cannot be changed
+    - at_start: has the value that the member was started with
+    - of_member: as at_start, for a setting that PostgreSQL reads again at a reload (PGC_SIGHUP)
+    - at_connection: only a superuser may set it, and only when the connection begins (PGC_SU_BACKEND)
+    - privileged: only a superuser may change it (PGC_SUSET), also for a role by ALTER ROLE ... SET
+    - canonical: a further check of a string, which raises ValueError for an invalid one
+    - completed: as canonical, for a string that may be incomplete, given the setting's previous value
+    - only: the one value that it may be set to
     """
 
     name: str
@@ -72,7 +76,9 @@ class Setting:
     only: str | None = None
 
     def read(self, value: str, before: str | None = None) -> str:
-        """`value` as SHOW will print it. Raises InvalidParameterValue, and FeatureNotSupported for what `only` leaves out."""
+        """Return `value` as SHOW prints it. Raises InvalidParameterValue, and FeatureNotSupported for a value other
+        than `only`.
+        """
         try:
             found = _READERS[self.kind](self, value)
             if self.completed is not None:
@@ -87,7 +93,7 @@ class Setting:
         return found
 
     def require_changeable(self, *, connecting: bool = False) -> None:
-        """Raises CantChangeRuntimeParam for what no session may change. connecting: while it begins."""
+        """Raise CantChangeRuntimeParam if no session may change the setting. connecting: the session is being opened."""
         if self.at_connection and not connecting:
             raise CantChangeRuntimeParam(f'parameter "{self.name}" cannot be set after connection start')
         if self.of_member:
@@ -117,7 +123,7 @@ def _read_bool(_setting: Setting, value: str) -> str:
 
 
 def _in_range(setting: Setting, number: float, unit: str = "", size: float = 1) -> None:
-    """unit: in which the message counts; size: how much of the number it is."""
+    """Check the range of a number. unit: the unit of the numbers in the message; size: the size of that unit."""
     counted = setting.kind != "real" and setting.maximum / size <= _INTEGER_MAX
     if counted and not -_INTEGER_MAX - 1 <= number / size <= _INTEGER_MAX:
         raise HintedError("Value exceeds integer range.")
@@ -193,7 +199,9 @@ _DATE_ORDERS: Final = {
 
 
 def _date_style(value: str, before: str) -> str:
-    """`ISO, MDY`: any of the two parts may be missing and is then what it was (variable.c, check_datestyle)."""
+    """Read a DateStyle such as `ISO, MDY`: if one of the two parts is missing, it keeps its previous value (variable.c,
+    check_datestyle).
+    """
     style, order = None, None
     for part in (p.strip().lower() for p in value.split(",")):
         if part == "default":
@@ -221,7 +229,7 @@ def _encoding(value: str) -> str:
         raise ValueError from None
 
 
-#: Of the log's messages in rising order (guc.c, server_message_level_options): LOG is above ERROR there.
+#: The levels of the log's messages in rising order (guc.c, server_message_level_options): LOG is above ERROR there.
 LOG_SEVERITIES: Final = (
     "debug5", "debug4", "debug3", "debug2", "debug1", "info", "notice", "warning", "error", "log", "fatal", "panic",
 )  # fmt: skip
@@ -240,9 +248,9 @@ def _accepted_settings() -> Iterator[Setting]:
         yield _s(name, default, kind, privileged=name in accepted.PRIVILEGED, only=only, **more)
 
 
-#: What neither SHOW ALL nor pg_settings lists (GUC_NO_SHOW_ALL).
+#: Settings that neither SHOW ALL nor pg_settings lists (GUC_NO_SHOW_ALL).
 NOT_LISTED: Final = frozenset(("default_with_oids", "is_superuser", "role", "session_authorization"))
-#: What RESET ALL leaves as it is (GUC_NO_RESET_ALL).
+#: Settings that RESET ALL does not change (GUC_NO_RESET_ALL).
 _NOT_RESET: Final = frozenset(("role", "session_authorization"))
 
 #: Every setting, in the order of SHOW ALL.
@@ -392,18 +400,18 @@ def permission_denied(setting: Setting) -> InsufficientPrivilege:
 
 @functools.lru_cache(256)
 def time_ms(value: str) -> int:
-    """Milliseconds of a time setting's value."""
+    """Return the milliseconds of a time setting's value."""
     return read_whole(value, TIME_UNITS)
 
 
 @functools.lru_cache(256)
 def size_bytes(value: str) -> int:
-    """Bytes of a size setting's value."""
+    """Return the bytes of a size setting's value."""
     return read_whole(value, SIZE_UNITS)
 
 
 def size_text(number: int) -> str:
-    """Bytes for people to read: `63.2 MB`."""
+    """Return a number of bytes in a readable form: `63.2 MB`."""
     size, units = float(number), ["B", "kB", "MB", "GB", "TB"]
     while size >= 1024 and len(units) > 1:
         size /= 1024
@@ -435,11 +443,11 @@ class SessionSettings:
         self._custom: set[str] = set()
         self._checks: dict[str, Callable[[str], None]] = {}
         self._computed: dict[str, Callable[[], str]] = {}
-        #: Whether whoever changes settings is a superuser.
+        #: Returns whether the role that changes settings is a superuser.
         self.privileged: Callable[[], bool] = lambda: True
         self._now = _Layer({}, {})
         self._saved: list[_Layer] = []
-        #: Values by the names that were asked for; another dictionary after each change.
+        #: The values that were read, by name; a new dictionary after each change.
         self._found: dict[str, str] = {}
         self.on_report = on_report
         self.version = 0
@@ -448,7 +456,7 @@ class SessionSettings:
             self._defaults[setting.name.lower()] = setting.read(value, self.default(setting))
 
     def custom_names(self) -> Sequence[str]:
-        """The names that the session has defined, in lower case and in order."""
+        """Return the names that the session has defined, in lower case and sorted."""
         return sorted(self._custom)
 
     def _row(self, name: str, *, defining: bool = False) -> Setting:
@@ -467,7 +475,7 @@ class SessionSettings:
         raise UndefinedObject(f'unrecognized configuration parameter "{name}"')
 
     def get(self, name: str) -> str:
-        # Whoever is overtaken by a change on another thread writes into the dictionary that nobody reads any more.
+        # A reader that a change on another thread overtakes writes into the old dictionary, which is not read any more.
         found = self._found
         if (value := found.get(name)) is not None:
             return value
@@ -487,7 +495,7 @@ class SessionSettings:
         return row.default
 
     def canonical_name(self, name: str) -> str:
-        """The name as it is written in the table: `TimeZone` for timezone. Raises UndefinedObject."""
+        """Return the name in the table's spelling: `TimeZone` for timezone. Raises UndefinedObject."""
         return self._row(name).name
 
     def time_ms(self, name: str) -> int:
@@ -497,7 +505,7 @@ class SessionSettings:
         return size_bytes(self.get(name))
 
     def changeable(self, name: str) -> bool:
-        """Whether whoever changes settings may change this one."""
+        """Return whether the current role may change this setting."""
         return not self._row(name, defining=True).privileged or self.privileged()
 
     def set(self, name: str, value: str | None, *, local: bool = False) -> None:
@@ -536,11 +544,11 @@ class SessionSettings:
                 self.set(key, None)
 
     def check(self, name: str, check: Callable[[str], None]) -> None:
-        """Have `check` called with each value that a setting is to be given; it raises for what it refuses."""
+        """Register a check that is called with each new value of a setting, and raises an error for an invalid one."""
         self._checks[name] = check
 
     def compute(self, name: str, value: Callable[[], str]) -> None:
-        """Let a setting be what `value` gives."""
+        """Make the value of a setting the result of `value`."""
         self._computed[name] = value
         self._found = {}
 
@@ -553,13 +561,13 @@ class SessionSettings:
         return {row.name: self.get(row.name) for row in SETTINGS.values() if row.reported}
 
     def all(self) -> list[tuple[str, str, str]]:
-        """(name, value, description) of every setting, for SHOW ALL."""
+        """Return (name, value, description) of every setting, for SHOW ALL."""
         return [
             (row.name, self.get(row.name), row.description) for row in SETTINGS.values() if row.name not in NOT_LISTED
         ]
 
     def begin(self) -> None:
-        """A transaction begins with the session's default modes; BEGIN and SET TRANSACTION may change them after."""
+        """Begin a transaction with the session's default modes, which BEGIN and SET TRANSACTION may change."""
         self._saved = [self._now.copy()]
         for mode in _TRANSACTION_MODES:
             default = self.get(f"default_{mode}")
@@ -577,7 +585,7 @@ class SessionSettings:
             self._saved = []
 
     def savepoint(self) -> int:
-        """Remember the present values; the token is for `rollback_to` and `release`."""
+        """Save the current values. The result is the token for `rollback_to` and `release`."""
         self._saved.append(self._now.copy())
         return len(self._saved) - 1
 
@@ -590,7 +598,7 @@ class SessionSettings:
 
     def _replace(self, layer: _Layer) -> None:
         if layer == self._now:
-            # As at the end of most transactions: nobody has to look at anything anew.
+            # At the end of most transactions nothing has changed, so no cached facts are invalidated.
             self._now = layer
             return
         keys = {*self._now.session, *self._now.local, *layer.session, *layer.local}

@@ -1,4 +1,4 @@
-"""The setting TimeZone: what may be said for a zone, and what is made of it.
+"""The setting TimeZone: the values that it accepts, and the zones that they stand for.
 
 Source: PostgreSQL 15, variable.c (check_timezone), pgtz.c (pg_tzset_offset).
 """
@@ -19,10 +19,10 @@ _WEEK: Final = 7 * 86_400
 
 
 def zone_setting(value: str) -> str:
-    """The zone as SHOW says it. Raises ValueError for none, FeatureNotSupported.
+    """Return the zone as SHOW prints it. Raises ValueError for an invalid one, FeatureNotSupported.
 
-    An interval or a number of hours, which are east of Greenwich; else an IANA name in any letter case, or what POSIX specifies
-    (`JST-9`, `+02:00`), which is west.
+    The value is an interval or a number of hours, which count east of Greenwich; `default` or `local`, which mean UTC;
+    an IANA name in any letter case; or a POSIX specification (`JST-9`, `+02:00`), which counts west.
     """
     text = value.strip()
     if match := re.fullmatch(r"interval\s*'([^']*)'", text, re.IGNORECASE):
@@ -48,7 +48,7 @@ def zone_setting(value: str) -> str:
 
 
 def _interval_seconds(text: str) -> int:
-    """Raises ValueError."""
+    """Return the seconds of an interval. Raises ValueError."""
     try:
         span = read_interval(text, -1, InputSettings())
     except SqlError:
@@ -59,7 +59,7 @@ def _interval_seconds(text: str) -> int:
 
 
 def _offset_name(east: int) -> str:
-    """pg_tzset_offset: as POSIX specifies it."""
+    """Return the POSIX specification of an offset, as pg_tzset_offset does."""
     if abs(east) > _WEEK:
         raise ValueError("UTC timezone offset is out of range.")
     _require_offset(east)
@@ -69,6 +69,8 @@ def _offset_name(east: int) -> str:
 
 
 def _require_offset(east: int) -> None:
-    """Both engines have whole minutes, and 18 hours (java.time.ZoneOffset). Raises FeatureNotSupported."""
+    """Check that both engines support the offset: whole minutes, at most 18 hours (java.time.ZoneOffset). Raises
+    FeatureNotSupported.
+    """
     if east % 60 or abs(east) > _OFFSET_MAX:
         raise FeatureNotSupported("not supported: a time zone with seconds, or of more than 18 hours")

@@ -1,1 +1,1 @@
-"""Handlers of statements, a room for each kind."""
+"""The handlers of statements, one package for each kind of statement."""

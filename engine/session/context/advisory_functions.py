@@ -1,7 +1,8 @@
-"""The functions of advisory locks, as the session evaluates them (`engine.session.context.functions`); the locks:
+"""The functions of advisory locks, as the session evaluates them (`engine.session.context.functions`). The locks are in
 `engine.session.context.advisory_locks`.
 
-A call that may have to wait is waited for before the statement is compiled, since evaluating it must not block anybody else.
+If a call may have to wait, the session waits before the statement is compiled, since evaluating the call must not block
+others.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 Arguments = Sequence[Any]
 _HALF: Final = 0xFFFFFFFF
-#: Each with whether the lock is shared, and whether it ends with the transaction.
+#: For each function, whether the lock is shared, and whether it ends with the transaction.
 WAITING: Final[Mapping[str, tuple[bool, bool]]] = {
     "pg_advisory_lock": (False, False),
     "pg_advisory_lock_shared": (True, False),
@@ -37,7 +38,7 @@ def _key(arguments: Arguments) -> Key:
 
 
 async def wait(session: SessionState, name: str, arguments: Arguments) -> None:
-    """Take the lock of a call that is to be evaluated. Raises DeadlockDetected, LockNotAvailable."""
+    """Take the lock of a call that is about to be evaluated. Raises DeadlockDetected, LockNotAvailable."""
     if None not in arguments:
         shared, transaction = WAITING[name]
         seconds = session.settings.time_ms("lock_timeout") / 1000

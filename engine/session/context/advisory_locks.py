@@ -1,16 +1,18 @@
-"""Advisory locks: of one member's sessions, and, where members share a catalog that is a file, of all members' sessions.
+"""Advisory locks: of one member's sessions, and, if members share a catalog that is a file, of all members' sessions.
 
-A lock is a number that whoever wants it agrees upon. `AdvisoryLocks` knows who holds and who waits on this member; between members
-a lock is a lock of the operating system on one byte of a file beside the catalog (`MemberLocks`), which ends with the process
-that holds it and needs nobody to be reachable. It is taken as strong as this member's sessions together need it. For one that
-another member holds nobody can be woken, so it is asked for again ten times a second.
+A lock is a number whose meaning its users agree upon. `AdvisoryLocks` keeps the holders and waiters of this member.
+Between members, a lock is a lock of the operating system on one byte of a file beside the catalog (`MemberLocks`): it
+ends with the process that holds it, and needs no other member to be reachable. It is taken in the strongest mode that
+this member's sessions together need. A member cannot be woken when another member releases a lock, so it polls for the
+lock ten times a second.
 
-Waiters get a lock in the order in which they came, but whoever has it already does not queue behind others for it. A circle of
-waiting sessions on one member is found when it closes (40P01); one over several members is not, and ends with lock_timeout or
-statement_timeout.
+Waiters get a lock in the order in which they came, but a session that already has it does not queue behind others for
+it. A deadlock among sessions of one member that wait for each other's locks is detected when its cycle closes (40P01).
+A cycle across several members, or through a session that only waits ahead of another one, is not detected, and ends
+with lock_timeout or statement_timeout.
 
-Rejected: locks in the catalog database. They would outlive a member that is killed; or it would be PostgreSQL's own advisory locks,
-which a connection that breaks gives back unnoticed. With a catalog in PostgreSQL they are refused.
+Rejected: locks in the catalog database. They would outlive a member that is killed; or they would be PostgreSQL's own
+advisory locks, which a connection that breaks releases unnoticed. With a catalog in PostgreSQL they are refused.
 
 Source: PostgreSQL 15, 13.3.5 and lockfuncs.c.
 """
@@ -30,15 +32,16 @@ from typing import Final
 
 from wire.errors import DeadlockDetected, FeatureNotSupported, LockNotAvailable
 
-#: As in pg_locks: classid, objid, objsubid; of an int8 its halves and 1, of two int4 these and 2.
+#: As in pg_locks: classid, objid, objsubid; for an int8 its halves and 1, for two int4 these and 2.
 Key = tuple[int, int, int]
 _AGAIN_SECONDS: Final = 0.1
 
 
 class MemberLocks:
-    """The locks that this member holds beside the other members of its catalog. file: None where there can be no others.
+    """The locks that this member holds against the other members of its catalog. file: its bytes are the locks.
 
-    One descriptor for all locks: the process's locks on a file end when any of its descriptors is closed.
+    One descriptor is used for all locks, because a process loses its locks on a file when it closes any descriptor of
+    the file.
     """
 
     def __init__(self, file: Path) -> None:
@@ -46,7 +49,9 @@ class MemberLocks:
         self._descriptor: int | None = None
 
     def take(self, key: Key, *, shared: bool) -> bool:
-        """Have it so strong, whatever one had before; False where another member is in the way."""
+        """Take a lock in this mode, replacing the mode in which it is held. Returns False if another member holds a
+        conflicting one.
+        """
         if self._descriptor is None:
             self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         strength = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
@@ -67,7 +72,7 @@ class MemberLocks:
 
 
 def _byte(key: Key) -> int:
-    """Return the byte of the file that stands for a key: one of 2^62, so that two never meet."""
+    """Return the byte of the file that stands for a key: one of 2^62, so that no two keys share one."""
     return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "big") >> 2
 
 
@@ -80,22 +85,22 @@ class _Waiter:
 
 
 class AdvisoryLocks:
-    """One member's. Owners are sessions, by their process ids. Used on the loop's thread."""
+    """The locks of one member. Owners are sessions, by their process ids. Used on the loop's thread."""
 
     def __init__(self, members: MemberLocks | None) -> None:
-        """members: None where the other members cannot be kept away, so that nothing may be locked."""
+        """members: None if other members cannot be excluded, so that nothing may be locked."""
         self._members = members
-        #: By key: how often an owner has it, exclusively and shared.
+        #: By key: how often each owner has the lock, exclusively and shared.
         self._held: dict[Key, Counter[tuple[int, bool]]] = {}
         self._waiting: list[_Waiter] = []
 
     @classmethod
     def beside(cls, file: Path | None) -> AdvisoryLocks:
-        """The locks of a member that shares this file with others; None: there can be no such file."""
+        """Make the locks of a member that shares this file with others. file: None if there can be no such file."""
         return cls(None if file is None else MemberLocks(file))
 
     def attempt(self, owner: int, key: Key, *, shared: bool) -> bool:
-        """Take a lock if nobody is in the way, not even one who came before and waits."""
+        """Take a lock if no session holds or awaits a conflicting one."""
         queued = any(w.key == key and not (w.shared and shared) and w.owner != owner for w in self._waiting)
         return not (queued and not self._has(owner, key)) and self._grant(owner, key, shared=shared)
 
@@ -124,7 +129,7 @@ class AdvisoryLocks:
         return any(other == owner for other, _ in self._held.get(key, ()))
 
     async def acquire(self, owner: int, key: Key, *, shared: bool, seconds: float) -> None:
-        """Wait for a lock. seconds: at most so long; 0: for ever. Raises DeadlockDetected, LockNotAvailable."""
+        """Wait for a lock. seconds: the timeout; 0: none. Raises DeadlockDetected, LockNotAvailable."""
         if self.attempt(owner, key, shared=shared):
             return
         waiter = _Waiter(owner, key, shared)
@@ -142,7 +147,7 @@ class AdvisoryLocks:
 
     async def _wait_for_grant(self, waiter: _Waiter) -> None:
         while not waiter.granted.done():
-            # Another member's locks end without a word.
+            # Another member releases its locks without a message.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(waiter.granted), _AGAIN_SECONDS)
             self._wake()
@@ -155,7 +160,7 @@ class AdvisoryLocks:
             self._wake()
 
     def release(self, owner: int, key: Key, *, shared: bool) -> bool:
-        """Give one back; False where the owner does not have it."""
+        """Release a lock once. Returns False if the owner does not have it."""
         held = self._held.get(key)
         if held is None or not held[owner, shared]:
             return False
@@ -167,7 +172,7 @@ class AdvisoryLocks:
         return True
 
     def _weaken(self, key: Key, held: Counter[tuple[int, bool]]) -> None:
-        """Reduce this member's lock to the strength that its sessions need."""
+        """Reduce this member's lock to the mode that its sessions still need."""
         assert self._members is not None, "nothing is held that was not taken"
         if not held:
             del self._held[key]
@@ -176,7 +181,7 @@ class AdvisoryLocks:
             self._members.take(key, shared=True)
 
     def _wake(self) -> None:
-        """Give waiters what is free for them, first come, first served."""
+        """Grant waiters the locks that have become free, in the order of their requests."""
         passed: list[_Waiter] = []
         for waiter in list(self._waiting):
             behind = any(w.key == waiter.key and not (w.shared and waiter.shared) for w in passed)
@@ -189,7 +194,9 @@ class AdvisoryLocks:
             waiter.granted.set_result(None)
 
     def _require_no_circle(self, waiter: _Waiter) -> None:
-        """Follow who waits for whom from those in the way of `waiter`; nobody waits for two locks at once."""
+        """Raise DeadlockDetected if a holder that blocks `waiter` waits for it, directly or through other holders. A
+        session waits for at most one lock.
+        """
         waiting = {w.owner: w for w in self._waiting}
         pending, seen = list(self._in_the_way(waiter.owner, waiter.key, shared=waiter.shared)), set[int]()
         while pending:
@@ -201,7 +208,7 @@ class AdvisoryLocks:
             seen.add(owner)
 
     def held(self) -> Iterator[tuple[Key, int, bool]]:
-        """Each lock with its owner, and whether it is shared."""
+        """Yield each lock with its owner, and whether it is shared."""
         for key, owners in list(self._held.items()):
             for owner, shared in list(owners):
                 yield key, owner, shared
@@ -212,28 +219,32 @@ class AdvisoryLocks:
 
 
 class SessionLocks:
-    """One session's: those it gives back itself, and those that end with its transaction."""
+    """The locks of one session: those that it releases itself, and those that end with its transaction."""
 
     def __init__(self, locks: AdvisoryLocks, owner: int) -> None:
         self._locks = locks
         self._owner = owner
         self._own: Counter[tuple[Key, bool]] = Counter()
         self._transaction: list[tuple[Key, bool]] = []
-        #: Locks that were waited for, for calls that are about to be evaluated.
+        #: Locks that the session has waited for, for calls that are about to be evaluated.
         self._awaited: Counter[tuple[Key, bool, bool]] = Counter()
 
     async def wait(self, key: Key, *, shared: bool, transaction: bool, seconds: float) -> None:
-        """Take a lock for a call of `take` that is to come. Raises DeadlockDetected, LockNotAvailable."""
+        """Take a lock for a later call of `take`. Raises DeadlockDetected, LockNotAvailable."""
         await self._locks.acquire(self._owner, key, shared=shared, seconds=seconds)
         self._note(key, shared=shared, transaction=transaction)
         self._awaited[key, shared, transaction] += 1
 
     def forget_awaited(self) -> None:
-        """A statement begins: what an earlier one that failed waited for is no call of its."""
+        """Forget the locks that an earlier statement waited for and, because it failed, did not use. Called when a
+        statement begins.
+        """
         self._awaited.clear()
 
     def take(self, key: Key, *, shared: bool, transaction: bool) -> None:
-        """The lock was waited for, or is free. Raises FeatureNotSupported where one would have to wait here."""
+        """Take a lock that the session has waited for, or that is free. Raises FeatureNotSupported if it would have to
+        wait here.
+        """
         if self._awaited[key, shared, transaction]:
             self._awaited[key, shared, transaction] -= 1
         elif not self.attempt(key, shared=shared, transaction=transaction):
@@ -252,14 +263,14 @@ class SessionLocks:
             self._own[key, shared] += 1
 
     def release(self, key: Key, *, shared: bool) -> bool:
-        """Give back a lock that no transaction has; False where there is none."""
+        """Release a session-level lock. Returns False if the session has none."""
         if not self._own[key, shared]:
             return False
         self._own[key, shared] -= 1
         return self._locks.release(self._owner, key, shared=shared)
 
     def release_all(self) -> None:
-        """pg_advisory_unlock_all."""
+        """Run pg_advisory_unlock_all."""
         for (key, shared), count in self._own.items():
             for _ in range(count):
                 self._locks.release(self._owner, key, shared=shared)
@@ -267,11 +278,11 @@ class SessionLocks:
 
     @property
     def mark(self) -> int:
-        """For `end`: what the transaction has now."""
+        """The locks that the transaction has now, as an argument of `end`."""
         return len(self._transaction)
 
     def end(self, mark: int = 0) -> None:
-        """The transaction is over, or what it did since `mark`."""
+        """Release the transaction's locks, or those that it has taken since `mark`."""
         ended, self._transaction = self._transaction[mark:], self._transaction[:mark]
         for key, shared in ended:
             self._locks.release(self._owner, key, shared=shared)

@@ -1,4 +1,4 @@
-"""The names of the catalog: what a name or an OID stands for in one state of it. Answers are values, and may be compared."""
+"""Resolves names and OIDs in one state of the catalog. Answers are values, and can be compared."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from wire.types import pg_types as t
 
 @dataclass(slots=True)
 class CatalogNames:
-    """See the module's docstring. authority: whose names they are. role: the OID of a role by its name. schemas: those that were
-    named so far."""
+    """See the module's docstring. authority: the privileges by which names are resolved. role: returns the OID of a
+    role by its name. schemas: those that have been named so far.
+    """
 
     context: SystemContext
     system: SystemCatalog
@@ -29,11 +30,13 @@ class CatalogNames:
     schemas: set[str] = field(default_factory=set)
 
     def system_schema(self, schema: str | None, name: str, search_path: tuple[str, ...]) -> str | None:
-        """The schema of the system's relation that a name stands for; None where it stands for a user's, or for none."""
+        """Return the schema of the system relation that a name stands for; None if it stands for a user's relation, or
+        for none.
+        """
         return self.system.schema_of(self._before_users(schema, name, search_path), name)
 
     def oid_of(self, schema: str | None, name: str, search_path: tuple[str, ...]) -> int | None:
-        """The OID of a relation."""
+        """Return the OID of a relation."""
         system = self.system.oid_of(self._before_users(schema, name, search_path), name)
         if system is not None:
             return system
@@ -41,26 +44,28 @@ class CatalogNames:
         return oid_named(self.context.snapshot, schema, name, search_path)
 
     def schema_oid(self, name: str) -> int | None:
-        """The OID of a schema."""
+        """Return the OID of a schema."""
         return schema_oid(self.context.snapshot, name)
 
     def has_schema(self, name: str) -> bool:
         return name in (PG_CATALOG, INFORMATION_SCHEMA) or self.context.snapshot.has_schema(name)
 
     def role_oid(self, name: str) -> int | None:
-        """The OID of a role."""
+        """Return the OID of a role."""
         return self.role(name)
 
     def owner(self, oid: int) -> int:
-        """The OID of the role that owns a relation."""
+        """Return the OID of the role that owns a relation."""
         return self.context.snapshot.rights.of(oid).owner
 
     def type_named(self, schema: str | None, name: str, search_path: tuple[str, ...]) -> t.PgType | None:
-        """A type of users'."""
+        """Find a user-defined type by name."""
         return pg_type_named(self.context.snapshot, schema, name, search_path)
 
     def type_names(self, search_path: tuple[str, ...]) -> dict[int, str]:
-        """The names of user-defined types and of their array types, as a search path requires them, by OID."""
+        """Return the names of user-defined types and of their array types by OID, qualified as the search path
+        requires.
+        """
         snapshot, found = self.context.snapshot, {}
         for typ in snapshot.types.values():
             visible = typ.name not in t.BY_NAME and snapshot.type_named(None, typ.name, search_path) is typ
@@ -69,7 +74,7 @@ class CatalogNames:
         return found
 
     def type_by_oid(self, oid: int) -> t.PgType | None:
-        """Any type."""
+        """Find a type by OID."""
         if not is_row_type(oid):
             return t.BY_OID.get(oid) or by_oid(self.context.snapshot.types).get(oid)
         relations = self.context.snapshot.relations.values()
@@ -79,13 +84,13 @@ class CatalogNames:
         return row_type(found) if oid == row_type_oid(found) else t.array_of(row_type(found))
 
     def require_usage(self, schema: str | None) -> None:
-        """Note that a schema is named. Raises InsufficientPrivilege."""
+        """Record that a schema is named. Raises InsufficientPrivilege."""
         if schema is not None:
             self.schemas.add(schema)
             self.authority.require_usage(self.context.snapshot, schema)
 
     def _before_users(self, schema: str | None, name: str, search_path: Sequence[str]) -> Sequence[str]:
-        """The schemas in which a relation of the system's would be found before one of users'."""
+        """Return the schemas in which a system relation would be found before a user's relation of that name."""
         if schema is not None:
             return (schema,)
         users = self.context.snapshot.resolve(None, name, search_path)

@@ -1,4 +1,6 @@
-"""The environment in which a session's statements are bound: names, settings and rights, as they are when a statement begins."""
+"""The environment in which a session's statements are bound: the names, settings and privileges at the start of a
+statement.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from wire.types.text_settings import InputSettings
 
 
 class SessionEnvironment:
-    """See the module's docstring. Each call gives an environment of its own, for one statement."""
+    """See the module's docstring. Each call returns a new environment, for one statement."""
 
     def __init__(self, session: SessionState, engine: SessionServices) -> None:
         self._session = session
@@ -29,8 +31,9 @@ class SessionEnvironment:
     def context(
         self, parameter_types: Sequence[int], digits: Digits, read_by: InputSettings | None = None
     ) -> tuple[BindContext, RecordingCatalog]:
-        """Return the context in which a statement is bound, and its catalog, which records the relations that are asked for.
-        read_by: the settings by which its literals are read, those of now if not given."""
+        """Return the context in which a statement is bound, and its catalog, which records the relations that binding
+        asks for. read_by: the settings by which the statement's literals are read; the current ones if not given.
+        """
         session, catalog = self._session, self.catalog()
         parameters = ParameterTypes(parameter_types, digits, catalog.type_by_oid)
         path, settings = session.search_path(), session.input_settings()
@@ -44,7 +47,7 @@ class SessionEnvironment:
         return context, catalog
 
     def catalog(self, members: Sequence[MemberInfo] | None = None) -> RecordingCatalog:
-        """Return the catalog as of now. members: all of them, known before where this runs on another thread than the loop's."""
+        """Return the current catalog. members: all members, to be given if this runs on another thread than the loop's."""
         session, engine = self._session, self._engine
         members = engine.mesh.members() if members is None else members
         context = SystemContext(
@@ -58,7 +61,7 @@ class SessionEnvironment:
         )
 
     def definer(self) -> Definer:
-        """Return the environment of definitions."""
+        """Return the environment of DDL statements."""
         session = self._session
         path, settings, members = session.search_path(), session.input_settings(), self._engine.mesh.members()
 

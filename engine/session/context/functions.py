@@ -1,8 +1,8 @@
-"""Functions that read or change the session itself, not rows: evaluated when a query is about to be compiled.
+"""Functions that read or change the session itself, not rows. They are evaluated when a query is about to be compiled.
 
-`set_config`, `pg_cancel_backend` and their kin have effects outside of the plan, so no engine can run them. Their calls
-must have constant arguments (or parameters); each is evaluated once, and its value takes the call's place in the plan.
-`ContextRef`s are the simpler kind: named values of the session that compile as literals.
+`set_config`, `pg_cancel_backend` and similar functions have effects outside of the plan, so no engine can run them. The
+arguments of their calls must be constants or parameters; each call is evaluated once, and its value replaces the call
+in the plan. `ContextRef`s are the simpler kind: named values of the session that compile as literals.
 """
 
 from __future__ import annotations
@@ -70,14 +70,18 @@ def _current_setting(session: SessionState, arguments: Arguments) -> Any:
 
 
 def _current_schemas(session: SessionState, arguments: Arguments) -> Any:
-    """The effective search path; pg_catalog, when nobody named it, only if implicit schemas are asked for."""
+    """Return the effective search path; it contains pg_catalog only if the setting names it, or if implicit schemas are
+    requested.
+    """
     path = session.search_path()
     named = session.settings.get("search_path")
     return [name for name in path if arguments[0] or name != PG_CATALOG or PG_CATALOG in named]
 
 
 def _require_may_signal(session: SessionState, pid: int, signal: Signal) -> None:
-    """Raises InsufficientPrivilege. Of other members' sessions nobody here knows whose they are: they are a superuser's to end."""
+    """Check that the session may signal another one. Raises InsufficientPrivilege. The user of another member's session
+    is unknown here, so only a superuser may end it.
+    """
     if session.roles.current.superuser:
         return
     user = next((a.user for a in session.client.activity() if a.pid == pid), None)
@@ -96,7 +100,7 @@ def _terminate(session: SessionState, arguments: Arguments) -> Any:
 
 
 def _reset_statements(session: SessionState, arguments: Arguments) -> Any:
-    """userid, dbid, queryid: 0 or nothing is any (pg_stat_statements.c, entry_reset)."""
+    """Reset statistics. userid, dbid, queryid: 0 or absent means any (pg_stat_statements.c, entry_reset)."""
     if not session.roles.current.superuser:
         raise InsufficientPrivilege("permission denied for function pg_stat_statements_reset")
     role, database, query = [*arguments, 0, 0, 0][:3]
@@ -106,7 +110,7 @@ def _reset_statements(session: SessionState, arguments: Arguments) -> Any:
 
 
 def _parse_ident(_session: SessionState, arguments: Arguments) -> Any:
-    """The parts of a name, folded; what comes after it is an error unless `strict` is false."""
+    """Return the parts of a name, folded. Text after the name is an error unless `strict` is false."""
     text = arguments[0]
     *tokens, _end = tokenize(text)
     parts: list[str] = []
@@ -124,7 +128,9 @@ def _parse_ident(_session: SessionState, arguments: Arguments) -> Any:
 
 
 def _to_object(pg: t.PgType, session: SessionState, arguments: Arguments) -> Any:
-    """Null for what is not there; drivers look for the types of extensions in this way. Syntax remains an error."""
+    """Return null for an object that does not exist; drivers look up the types of extensions in this way. Syntax errors
+    are raised.
+    """
     context, _catalog = session.environment.context((), {})
     try:
         return read_name(pg, arguments[0], context, -1) if is_name(pg, arguments[0]) else None
@@ -140,7 +146,7 @@ def _to_object(pg: t.PgType, session: SessionState, arguments: Arguments) -> Any
 
 
 def _sequence(session: SessionState, oid: int) -> Sequence:
-    """Raises WrongObjectType for what is something else."""
+    """Find a sequence by OID. Raises WrongObjectType for another relation."""
     for relation in session.catalog.current().relations.values():
         if relation.oid == oid:
             if isinstance(relation, Sequence):
@@ -160,12 +166,12 @@ def _nextval(session: SessionState, arguments: Arguments) -> Any:
 
 
 def next_values(session: SessionState, oid: int, rows: int) -> Any:
-    """nextval for as many rows, an array. Raises what it raises."""
+    """Call nextval for `rows` rows, and return an array. Raises as nextval does."""
     return session.sequences.take(_writable_sequence(session, oid), rows)
 
 
 def _writable_sequence(session: SessionState, oid: int) -> Sequence:
-    """A sequence whose values may be taken."""
+    """Find a sequence whose values may be taken."""
     sequence = _sequence(session, oid)
     session.authority().require_sequence(sequence, acl.USAGE, acl.UPDATE)
     return _require_writable(session, sequence, "nextval")
@@ -192,7 +198,7 @@ def _setval(session: SessionState, arguments: Arguments) -> Any:
 
 
 def _serial_sequence(session: SessionState, arguments: Arguments) -> Any:
-    """pg_get_serial_sequence: the sequence that goes with a column, as a name that finds it everywhere."""
+    """pg_get_serial_sequence: return the sequence that belongs to a column, by its qualified name."""
     if arguments[1] is None:
         return None
     snapshot, parts = session.catalog.current(), parse_qualified_name(arguments[0])
@@ -221,7 +227,7 @@ def _listening_channels(session: SessionState) -> Sequential[Any]:
     return session.client.listening_channels()
 
 
-#: Each strict but for set_config's value and pg_notify.
+#: All are strict except for set_config's value and pg_notify.
 _FUNCTIONS: Final[dict[str, Callable[[SessionState, Arguments], Any]]] = {
     "set_config": _set_config,
     "current_setting": _current_setting,
@@ -242,7 +248,7 @@ _FUNCTIONS: Final[dict[str, Callable[[SessionState, Arguments], Any]]] = {
     **privilege_functions.FUNCTIONS,
 }
 _STRICT: Final = frozenset(privilege_functions.FUNCTIONS)
-#: Those that return sets: the elements of an array.
+#: Functions that return sets: the elements of an array.
 _SETS: Final[dict[str, Callable[[SessionState], Sequential[Any]]]] = {
     "pg_listening_channels": _listening_channels,
 }
@@ -258,13 +264,14 @@ _EFFECTS: Final = frozenset(
         *advisory_functions.FUNCTIONS,
     )
 )
-#: Those whose effect is wanted once a row, which is once a query only where there is one row.
+#: Functions whose side effect is needed once a row; that is once a query only if the query has one row.
 _EACH_ROW: Final = frozenset(("nextval", "setval", "pg_notify", *advisory_functions.FUNCTIONS))
 _NOT_STRICT: Final = frozenset(("pg_notify",))
 _SEQUENCES: Final = frozenset(("nextval", "currval", "lastval", "setval"))
-#: Those that wait for other members. In a select list they are called on a thread that may wait, elsewhere without waiting.
+#: Functions that wait for other members. In a select list they are called on a thread that may wait, elsewhere without
+#: waiting.
 _OF_ALL_MEMBERS: Final = frozenset(("pg_stat_statements_reset",))
-#: Those that may block: on the catalog's database, on other members.
+#: Functions that may block: on the catalog database, on other members.
 BLOCKING: Final = _SEQUENCES | _OF_ALL_MEMBERS
 
 
@@ -279,18 +286,19 @@ def _all_expressions(plan: Node) -> list[Expr]:
 
 
 def uses_session_functions(plan: Node) -> bool:
-    """Whether the plan calls any of them."""
+    """Return whether the plan calls any of these functions."""
     return any(_is_ours(expr) for expr in _all_expressions(plan))
 
 
 def context_names(plan: Node) -> frozenset[str]:
-    """The names of the session values that the plan refers to."""
+    """Return the names of the session values that the plan refers to."""
     return frozenset(expr.name for expr in _all_expressions(plan) if isinstance(expr, ContextRef))
 
 
 def evaluate(plan: NodeT, session: SessionState, parameters: Mapping[int, Any], *, effects: bool = True) -> NodeT:
-    """The plan with every such call replaced by its value; of one that does something by null, without `effects`. Raises
-    FeatureNotSupported for arguments that are not constant, and whatever the function itself raises."""
+    """Return the plan with every such call replaced by its value. Without `effects`, a call that has side effects is
+    replaced by null. Raises FeatureNotSupported for arguments that are not constant, and the functions' own errors.
+    """
 
     def value(expr: Expr) -> Expr:
         if not isinstance(expr, Call) or not _is_ours(expr):
@@ -312,7 +320,7 @@ def evaluate(plan: NodeT, session: SessionState, parameters: Mapping[int, Any], 
 
 
 def call_function(session: SessionState, name: str, arguments: Arguments) -> Any:
-    """The function's value, once it has done what it does. Raises what it raises."""
+    """Call a function, and return its value. Raises the function's errors."""
     if None in arguments and name in _STRICT:
         return None
     if arguments and arguments[0] is None and name not in _NOT_STRICT:
@@ -321,17 +329,21 @@ def call_function(session: SessionState, name: str, arguments: Arguments) -> Any
 
 
 def may_be_for_rows(call: Call) -> bool:
-    """Whether a call is made for each row (`engine.session.context.row_calls`) where its arguments are no constants."""
+    """Return whether a call is made for each row (`engine.session.context.row_calls`) if its arguments are not
+    constants.
+    """
     return _is_ours(call) and call.function.name in (_EFFECTS | _SEQUENCES)
 
 
 def awaits_members(call: Call) -> bool:
-    """Whether a call waits for other members."""
+    """Return whether a call waits for other members."""
     return _is_ours(call) and call.function.name in _OF_ALL_MEMBERS
 
 
 async def wait(plan: Node, session: SessionState, parameters: Mapping[int, Any]) -> None:
-    """Wait for the advisory locks that the plan's calls take. Before `evaluate`, whose errors about calls are raised here too."""
+    """Wait for the advisory locks that the plan's calls take. Called before `evaluate`, whose errors about calls are
+    raised here too.
+    """
     session.locks.forget_awaited()
     for node in walk_all(plan):
         for call in (part for expr in expressions(node) for part in expr.walk() if _is_ours(part)):
@@ -343,14 +355,14 @@ async def wait(plan: Node, session: SessionState, parameters: Mapping[int, Any])
 
 
 def _elements(call: Call, values: Sequential[Any]) -> Call:
-    """The set that a call returns."""
+    """Return the call of unnest that produces a set-returning call's rows."""
     rows = registry()
     unnest = next(row for row in rows.functions("unnest") if not rows.is_absent(row))
     return replace(call, function=unnest, args=(Const(st.of(t.array_of(call.type.pg)), list(values)),))
 
 
 def _require_one_row(node: Node) -> None:
-    """Raises FeatureNotSupported for a node that would evaluate for many rows what here is evaluated once."""
+    """Raise FeatureNotSupported for a node that would evaluate for many rows a call that is evaluated once."""
     if has_one_row(node):
         return
     for part in (part for expr in expressions(node) for part in expr.walk()):
@@ -361,7 +373,7 @@ def _require_one_row(node: Node) -> None:
             )
 
 
-#: What a name that the session says may be cast to.
+#: The types to which a session value that is a name may be cast.
 _NAMES_OF: Final = (t.TEXT, t.NAME)
 
 
@@ -370,7 +382,7 @@ def _widens(cast: Call) -> bool:
 
 
 def is_constant(argument: Expr) -> bool:
-    """Whether `constant` knows it."""
+    """Return whether `constant` can compute an argument."""
     if isinstance(argument, Const | ParamRef | ContextRef):
         return True
     if not isinstance(argument, Call):
@@ -380,7 +392,7 @@ def is_constant(argument: Expr) -> bool:
 
 
 def constant(session: SessionState, call: Call, argument: Expr, parameters: Mapping[int, Any]) -> Any:
-    """An argument of a call. Raises FeatureNotSupported where it is none that is known without rows."""
+    """Return the value of a call's argument. Raises FeatureNotSupported for one that depends on rows."""
     match argument:
         case Const():
             return argument.value

@@ -1,4 +1,6 @@
-"""Digits of numeric parameters, and dimensions of arrays: a statement's types depend on how many a value has (ADR 1, ADR 6)."""
+"""The digits of numeric parameters and the dimensions of array parameters: the types of a statement depend on them (ADR
+1, ADR 6).
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,14 @@ from engine.common import sql_type as st
 from engine.sql.binder.literals import dimensions_of, is_wide
 from wire.types import pg_types as t
 
-#: (precision, scale, dimensions) by the number of the parameter.
+#: (precision, scale, dimensions) by the parameter's number.
 Digits = Mapping[int, tuple[int, int, int]]
 
 
 def digits_of(parameters: Sequence[t.PgType], arguments: Sequence[Any]) -> Digits:
-    """Return the digits of parameters that are numerics, and the dimensions of those that are arrays. A value of another type
-    has no digits."""
+    """Return the digits of numeric parameters, and the dimensions of array parameters. A value of another type has no
+    digits.
+    """
     found = {}
     for index, (pg, value) in enumerate(zip(parameters, arguments, strict=True), 1):
         values = _leaves(value) if pg.is_array else [value]

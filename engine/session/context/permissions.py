@@ -1,8 +1,8 @@
-"""Permission to have the server read or write files of its machine: superusers and members of pg_read_server_files and
-pg_write_server_files have it.
+"""Permission to make the server read or write files of its machine, which superusers and members of
+pg_read_server_files and pg_write_server_files have, and to run CHECKPOINT.
 
-In PostgreSQL, USAGE on a foreign server lets a role create foreign tables. Sluice has no foreign servers, so a role that may read
-files may create foreign tables.
+In PostgreSQL, USAGE on a foreign server lets a role create foreign tables. Sluice has no foreign servers, so a role
+that may read files may create foreign tables.
 
 Source: PostgreSQL 15, copy.c (DoCopy), utility.c (CHECKPOINT).
 """
@@ -22,7 +22,9 @@ _HINT: Final = "Anyone can COPY to stdout or from stdin. psql's \\copy command a
 
 
 def require_permitted(statement: Statement, authority: Callable[[], Authority]) -> None:
-    """authority: of the role that the session is. Raises InsufficientPrivilege."""
+    """Check that the current role may run COPY of a server file, CHECKPOINT, or a statement that creates foreign
+    tables. authority: that of the current role. Raises InsufficientPrivilege.
+    """
     match statement:
         case Copy(file=str()):
             reads = isinstance(statement, CopyFrom)

@@ -1,7 +1,7 @@
-"""has_..._privilege and pg_has_role with constant arguments, in all their forms: of a role that is named, given by its OID, or the
-current one, and of an object by name or OID. (Of columns of a query: `engine.sql.binder.privilege_calls`.)
+"""has_..._privilege and pg_has_role with constant arguments, in all their forms: for a role given by name or OID, or
+the current one, and for an object given by name or OID. (For columns of a query: `engine.sql.binder.privilege_calls`.)
 
-An OID that nothing has gives null; a name that nothing has is an error. Source: PostgreSQL 15, acl.c.
+An OID that does not exist gives null; a name that does not exist is an error. Source: PostgreSQL 15, acl.c.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Arguments = Sequence[Any]
 
 
 def _role_and_arguments(session: SessionState, arguments: Arguments, count: int) -> tuple[int, Arguments]:
-    """The OID of the role that is asked about, and the other arguments. count: of those."""
+    """Return the OID of the role in question, and the other arguments. count: their number."""
     if len(arguments) == count:
         return session.roles.current.oid, arguments
     return _role(session, arguments[0]), arguments[1:]
@@ -62,7 +62,9 @@ def _role(session: SessionState, said: str | int) -> int:
 
 
 def _is_all_powerful(session: SessionState, role: int) -> bool:
-    """While there is no role, whoever asks is one and may everything."""
+    """Return whether the role has all privileges: it is a superuser. While there is no role at all, the current user
+    counts as one.
+    """
     current = session.roles.current
     return session.authority().judge.is_superuser(role) or (role == current.oid and current.superuser)
 
@@ -78,7 +80,7 @@ def _any(session: SessionState, role: int, oid: int, kind: Kind, asked: words.As
 
 
 def _named_relation(session: SessionState, text: str) -> StoredRelation | SystemRelation:
-    """Raises UndefinedTable, InvalidSchemaName."""
+    """Find a relation by name. Raises UndefinedTable, InvalidSchemaName."""
     names = parse_qualified_name(text)
     schema, name = (names[0], names[1]) if len(names) == 2 else (None, names[0])
     if schema is not None and schema_oid(session.catalog.current(), schema) is None:
@@ -153,7 +155,7 @@ def _has_column(session: SessionState, arguments: Arguments) -> bool | None:
 
 
 def _column(found: StoredRelation | SystemRelation, said: str | int) -> int | None:
-    """A column's number; None for a number that no column has. Raises UndefinedColumn."""
+    """Return a column's number; None for a number that no column has. Raises UndefinedColumn."""
     columns = found.declared_columns() if isinstance(found, SystemRelation) else getattr(found, "columns", ())
     if isinstance(said, int):
         return next((column.number for column in columns if column.number == said), None)
@@ -218,12 +220,12 @@ def _has_type(session: SessionState, arguments: Arguments) -> bool | None:
 
 
 def _everybodys(session: SessionState, role: int, asked: words.Asked) -> bool:
-    """Whether PostgreSQL gives the right to everybody, of things that are the system's."""
+    """Return whether PostgreSQL grants the privilege on a system object to everybody, or the role has all privileges."""
     return bool(asked.rights) or _is_all_powerful(session, role)
 
 
-#: Kinds of which PostgreSQL's own are all that there are: the relation that has them and the column of their names; None: there are
-#: none.
+#: Kinds whose only objects are PostgreSQL's own: the relation that lists them and the column of their names; None:
+#: there are none.
 _SYSTEM_KINDS: Final = {
     "language": ("pg_language", "lanname"),
     "tablespace": ("pg_tablespace", "spcname"),
@@ -233,7 +235,9 @@ _SYSTEM_KINDS: Final = {
 
 
 def _has_of_system(kind: str, session: SessionState, arguments: Arguments) -> bool | None:
-    """Languages are everybody's to use, the rest a superuser's."""
+    """Return whether the role has a privilege on a system object: everybody may use languages, only a superuser the
+    other kinds.
+    """
     role, (said, text) = _role_and_arguments(session, arguments, 2)
     asked, where = words.parse_privileges(kind, text), _SYSTEM_KINDS[kind]
     if isinstance(said, str) and (where is None or said not in rows(where[0])[where[1]].to_pylist()):

@@ -1,8 +1,10 @@
-"""The catalog as binding a statement sees it: what it asked for decides how long the bound statement holds.
+"""The catalog as the binder sees it. It records the questions of a binding, which decide how long the bound statement
+stays valid.
 
-Each question is noted with its answer. A statement over the system's relations alone, which any definition would make useless if it
-went by the catalog's version, holds as long as the same questions have the same answers (`answers_alike`): whatever tables are
-created meanwhile, what `pg_class` is and which OID a name stands for does not change. Rows are no answers: they are looked up anew.
+Each question is recorded with its answer. A statement over system relations alone, which every definition would
+invalidate if it depended on the catalog's version, is valid as long as the same questions have the same answers
+(`answers_alike`): creating tables does not change what `pg_class` is, nor which OID a name has. Rows are not answers:
+they are looked up anew.
 """
 
 from __future__ import annotations
@@ -26,23 +28,27 @@ from wire.types import pg_types as t
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
-#: A method of `CatalogNames`, and what it is asked with.
+#: A method of `CatalogNames`, and its arguments.
 Question = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 def _oid_of_path(path: str) -> int:
-    """By which engines know what a path names. The catalog's own OIDs have 32 bits, so it is none of them."""
+    """Return the OID by which engines know a path's table. It exceeds 32 bits, so it is none of the catalog's own OIDs."""
     return 1 << 62 | int.from_bytes(hashlib.blake2b(path.encode(), digest_size=7).digest())
 
 
 @dataclass(slots=True)
 class RecordingCatalog:
-    """A snapshot whose files are looked up now, with a note of what was asked for.
+    """A snapshot whose files are looked up now, and that records what it is asked for.
 
-    reads: the user's relations. volatile: something was asked for that changes without a commit. authority: whose names they are.
-    roots: where files of foreign tables may lie. answers: to what was asked about names; which of the user's relations were found
-    is in `reads`. rows: the system's relations that were found: a statement sees one state of each. role: the OID of a role by its
-    name. names: what answers.
+    - reads: the user relations that were found
+    - volatile: something was asked for that changes without a commit
+    - authority: the privileges by which names are resolved
+    - roots: the folders where files of foreign tables may be
+    - answers: the answers to questions about names, except for the user relations, which are in `reads`
+    - rows: the system relations that were found: a statement sees one state of each
+    - role: returns the OID of a role by its name
+    - names: resolves the names
     """
 
     context: SystemContext
@@ -70,7 +76,9 @@ class RecordingCatalog:
         return self._record_read(self.context.snapshot.resolve(schema, name, search_path))
 
     def answers_alike(self, answers: Mapping[Question, Any]) -> bool:
-        """Whether all that was asked for another statement is answered here as it was there. Rows of relations aside."""
+        """Return whether all questions about another statement's names have the same answers here. Rows of relations
+        are not compared.
+        """
         try:
             return all(question(self.names, *arguments) == answer for (question, arguments), answer in answers.items())
         except SqlError:
@@ -81,19 +89,23 @@ class RecordingCatalog:
         return answer
 
     def of_now(self, table: SystemTable) -> Relation | None:
-        """A relation that a plan has read, as it is now: itself where only commits change it."""
+        """Return the current state of a system relation that a plan has read: the same object if only commits change
+        it.
+        """
         if (table.schema, table.name) in SYSTEM and not self.system.is_volatile(table):
             return table
         return self.resolve(table.schema, table.name, (table.schema,))
 
     def read_again(self, table: Table | SystemTable) -> SystemTable:
-        """A system relation that a plan has read under an earlier state of the catalog, with the rows of this one."""
+        """Return a system relation that a plan has read in an earlier state of the catalog, with the rows of this
+        state.
+        """
         found = self.system.find((table.schema,), table.name, self.context)
         assert isinstance(found, SystemTable), "as it was when the plan was made"
         return found
 
     def has_rows(self, table: Table | SystemTable) -> bool:
-        """Whether the rows of a system relation in this state are known, so that nobody waits for `read_again`."""
+        """Return whether the rows of a system relation in this state are known, so that `read_again` returns at once."""
         return self.system.has_rows((table.schema, table.name), self.context)
 
     def by_oid(self, oid: int) -> Relation | None:
@@ -115,8 +127,10 @@ class RecordingCatalog:
         return found
 
     def _as_now(self, table: Table) -> Table:
-        """Raises InsufficientPrivilege where links lead from a foreign table's path to files that this member may not read: a
-        wildcard, a folder or a file that is a link by now finds them. Tables of logs have a rule of their own (`engine.lakes`)."""
+        """Return the table with its current files. Raises InsufficientPrivilege if links lead from a foreign table's
+        path to files that this member may not read: the path may contain a wildcard, or a folder or a file that has
+        become a link. Tables of logs have a rule of their own (`engine.lakes`).
+        """
         now = refresh(table)
         if now.storage is None and not now.lake:
             self.roots.require(file for file in now.files if remote_file_ref(file) is None)
@@ -125,7 +139,7 @@ class RecordingCatalog:
     def file(self, path: str, notify: Callable[[str], None]) -> Table:
         """Make the foreign table that a path in FROM stands for, with the columns that its files have now. May block.
 
-        Raises InsufficientPrivilege, before anything is looked up, where the role may not read files.
+        Raises InsufficientPrivilege, before any file is accessed, if the role may not read files.
         """
         self.authority.require_file(path)
         oid = _oid_of_path(path)
@@ -144,21 +158,23 @@ class RecordingCatalog:
         return self._ask(CatalogNames.has_schema, name)
 
     def role_oid(self, name: str) -> int | None:
-        """The OID of a role."""
+        """Return the OID of a role."""
         return self._ask(CatalogNames.role_oid, name)
 
     def owner(self, oid: int) -> int:
-        """The OID of the role that owns a relation."""
+        """Return the OID of the role that owns a relation."""
         return self._ask(CatalogNames.owner, oid)
 
     def type_named(self, schema: str | None, name: str, search_path: Sequence[str]) -> t.PgType | None:
-        """A type of users'."""
+        """Find a user-defined type by name."""
         return self._ask(CatalogNames.type_named, schema, name, tuple(search_path))
 
     def type_names(self, search_path: Sequence[str]) -> dict[int, str]:
-        """Return the names of user-defined types and of their array types, as a search path requires them, by OID."""
+        """Return the names of user-defined types and of their array types by OID, qualified as the search path
+        requires.
+        """
         return self._ask(CatalogNames.type_names, tuple(search_path))
 
     def type_by_oid(self, oid: int) -> t.PgType | None:
-        """Any type."""
+        """Find a type by OID."""
         return t.BY_OID.get(oid) or self._ask(CatalogNames.type_by_oid, oid)

@@ -24,7 +24,9 @@ _GONE: Final = 0
 
 
 class SessionRoles:
-    """roles: as the session sees them now. committed: as everybody sees them, which may be asked at any time."""
+    """See the module's docstring. roles: as the session sees them now. committed: the committed ones, which may be read
+    at any time.
+    """
 
     def __init__(
         self, user: str, settings: SessionSettings, roles: Callable[[], Roles], committed: Callable[[], Roles]
@@ -71,12 +73,12 @@ class SessionRoles:
         return self._find_role(user, self._roles()).superuser
 
     def may_see(self, user: str) -> bool:
-        """Whether what a session of a user does is shown to this one."""
+        """Return whether this session may see the activity of a user's sessions."""
         roles = self._roles()
         return roles.may_see(self._current(roles), self._find_role(user, roles))
 
     def may_examine(self, setting: str) -> bool:
-        """Whether the value of a setting is shown to this session (guc.c, GUC_SUPERUSER_ONLY)."""
+        """Return whether this session may see the value of a setting (guc.c, GUC_SUPERUSER_ONLY)."""
         if setting not in EXAMINED:
             return True
         roles = self._roles()
@@ -84,14 +86,14 @@ class SessionRoles:
         return current.superuser or READ_ALL_SETTINGS in roles.all_of(current, inherited=True)
 
     def require_examined(self, setting: str) -> None:
-        """Raises InsufficientPrivilege where the value of a setting is not shown to this session."""
+        """Raise InsufficientPrivilege if this session may not see the value of a setting."""
         if not self.may_examine(setting):
             raise InsufficientPrivilege(
                 f'must be superuser or have privileges of pg_read_all_settings to examine "{setting}"'
             )
 
     def may_signal(self, user: str) -> bool:
-        """Whether a session of a user may be ended by this one."""
+        """Return whether this session may end the sessions of a user."""
         roles = self._roles()
         return roles.may_signal(self._current(roles), self._find_role(user, roles))
 
@@ -113,7 +115,7 @@ class SessionRoles:
             raise InvalidParameterValue(f'role "{name}" does not exist')
         if name != self._login and not self._find_role(self._login, roles).superuser:
             raise InsufficientPrivilege("permission denied to set session authorization")
-        # What was SET ROLE is over.
+        # SET SESSION AUTHORIZATION ends an earlier SET ROLE.
         self._settings.set(ROLE, _NONE)
 
     def _check_role(self, name: str) -> None:

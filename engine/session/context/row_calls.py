@@ -1,9 +1,10 @@
-"""Functions that do something, called for each row of a query: `select setval('s', max(id)) from t`.
+"""Functions with side effects that are called for each row of a query: `select setval('s', max(id)) from t`.
 
-No engine can run them (`engine.session.context.functions`). Where such a call is an item of the outermost select list, the
-query gives its arguments instead, as columns behind its own, and the call is made as the rows come to the initiator, in their
-order. So it is made for rows that are fetched, as by a portal in PostgreSQL, and for as many as come in their batch. A call that
-waits for other members is made so even for the one row of `select f()`: only here is there a thread that may wait.
+No engine can run them (`engine.session.context.functions`). If such a call is an item of the outermost select list, the
+query returns its arguments instead, as columns after its own, and the call is made when the rows arrive at the
+initiator, in their order. So it is made for the rows that are fetched, as by a portal in PostgreSQL, and for the other
+rows of their batch. A call that waits for other members is made this way even for the one row of `select f()`, because
+only here may a thread wait.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ Pool = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class RowCall:
-    """place: of its column. arguments: each by its column's place, or as a constant."""
+    """A call that is made for each row. place: the position of its column. arguments: each is the position of a column,
+    or a constant.
+    """
 
     place: int
     call: Call
@@ -41,7 +44,7 @@ class RowCall:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A plan without the calls that are made for its rows. width: how many columns it has for the client."""
+    """A plan without the calls that are made for its rows. width: the number of columns that the client receives."""
 
     plan: Root
     calls: tuple[RowCall, ...]
@@ -87,7 +90,7 @@ def _is_made_for_rows(expr: Expr, node: Evaluator) -> bool:
 
 
 class RowCallStream:
-    """A `BatchStream` of another one's rows, of which the calls' columns are filled in. pool: where what blocks runs."""
+    """A `BatchStream` of another one's rows, in which the calls' columns are filled in. pool: runs calls that block."""
 
     def __init__(
         self, stream: BatchStream, made: Split, session: SessionState, parameters: Mapping[int, Any], pool: Pool

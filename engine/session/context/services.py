@@ -1,4 +1,4 @@
-"""The services of an engine that sessions use: those of their statements, plans that are kept, advisory locks."""
+"""The services of an engine that sessions use: the services of their statements, the statement cache, advisory locks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.statements.shared.engine_services import EngineServices
 
 
 class SessionServices(EngineServices, Protocol):
-    """`engine.engine.Engine` provides them."""
+    """See the module's docstring. `engine.engine.Engine` provides them."""
 
     statements: StatementCache
     advisory_locks: AdvisoryLocks

@@ -35,9 +35,15 @@ from wire.types.text_settings import InputSettings
 
 
 class SessionContext:
-    """transaction: the session's, once the session has set it. alone: whether the statement that runs is all of its transaction
-    so far. notices: to the client, each once where a statement runs again. record: of the statement that runs, where its caller
-    keeps one. underway: the query that has begun last, for reports of progress. environment: of its statements, as they begin."""
+    """See the module's docstring.
+
+    - transaction: the session's, once the session has set it
+    - alone: whether the current statement is all of its transaction so far
+    - notices: sends notices to the client, each once if a statement is repeated
+    - record: that of the current statement, if its caller keeps one
+    - underway: the query that was started last, for progress reports
+    - environment: makes the environment of each statement
+    """
 
     transaction: TransactionContext
 
@@ -67,11 +73,11 @@ class SessionContext:
     # -- names and privileges ------------------------------------------------------------------------------------
 
     def search_path(self) -> tuple[str, ...]:
-        """The effective search path, pg_catalog first unless named."""
+        """Return the effective search path, with pg_catalog first unless it is named."""
         return self._catalog_facts().search_path
 
     def authority(self) -> Authority:
-        """Return the rights of the session's current role, as of now."""
+        """Return the privileges of the session's current role in the current catalog."""
         return self._catalog_facts().authority
 
     def _catalog_facts(self) -> CatalogFacts:
@@ -88,7 +94,7 @@ class SessionContext:
 
     @property
     def facts(self) -> SettingsFacts:
-        """Return the facts that follow from the settings as they are now."""
+        """The facts that follow from the current settings."""
         if self._known is None or self._known.version != self.settings.version:
             self._known = SettingsFacts(self.settings, self._user, self._engine.config.spark.member)
         return self._known
@@ -100,7 +106,7 @@ class SessionContext:
         return replace(self.facts.input, now=self.transaction.now())
 
     def context_value(self, name: str) -> Any:
-        """Return the value that a `ContextRef` of that name stands for now."""
+        """Return the current value of the `ContextRef` of that name."""
         match name:
             case "now":
                 return self.transaction.now()
@@ -124,7 +130,7 @@ class SessionContext:
     # -- running -------------------------------------------------------------------------------------------------
 
     def execution_context(self) -> ExecutionContext:
-        """Return the context of a new query, under the settings as they are."""
+        """Return the context of a new query under the current settings."""
         facts = self.facts
         return ExecutionContext(
             query=next_query_id(self.record, self._engine.queries.new_query_id),
@@ -143,11 +149,11 @@ class SessionContext:
 
     @property
     def memory(self) -> MemoryShare | None:
-        """Return the memory share of the session's statements, with those of its user's other sessions."""
+        """The memory share of the session's statements, which includes those of its user's other sessions."""
         return self.facts.memory
 
     async def write_kept(self) -> None:
-        """Write the rows that the transaction has kept, for whatever may read them. Raises SqlError."""
+        """Write the rows that the transaction has kept into files, so that they can be read. Raises SqlError."""
         if self.catalog.pending.keeps_rows:
             most = writer_bytes(self.memory, KEPT_BYTES)
             await shielded(self._engine.in_writer_pool(functools.partial(self.catalog.write_kept, most)))
@@ -155,11 +161,11 @@ class SessionContext:
     # -- the client ----------------------------------------------------------------------------------------------
 
     def notify(self, message: str, detail: str | None = None) -> None:
-        """Tell the client something."""
+        """Send a notice to the client."""
         self.notices(Notice(message, detail=detail))
 
     def debug(self, message: str) -> None:
-        """Tell a client whose client_min_messages is debug1 or less."""
+        """Send a message to a client whose client_min_messages is debug1 or less."""
         self.notices(Notice(message, "DEBUG"))
 
     def _is_repeatable(self) -> bool:

@@ -1,9 +1,10 @@
-"""Facts that a session's statements ask for again and again, and that change only with a setting or with the catalog.
+"""Cached facts that a session's statements need again and again, and that change only with a setting or with the
+catalog.
 
-Roles, the search path and the terms of a query follow from the session's settings; whose rights count and which schemas may be used
-follow from the state of the catalog, too. Each object here is a function of what it was made from, and `engine.session.context.
-session_context` makes another one as soon as that has changed: the version of the settings, or the snapshot, which is a new object
-after each change. So nothing is to be told to forget anything.
+Roles, the search path and the terms of a query follow from the session's settings; the effective privileges and the
+usable schemas follow from the state of the catalog, too. Each object here is a function of its inputs, and
+`engine.session.context.session_context` makes another one as soon as they have changed: the version of the settings, or
+the snapshot, which is a new object after each change. So no explicit invalidation is needed.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from engine.statements.shared.text_styles import foreign_styles
 from wire.types.text_settings import InputSettings
 
 _SYSTEM_SCHEMAS: Final = (PG_CATALOG,)
-#: Those that are there without being made, and are looked in where a search path says so.
+#: Schemas that exist without being created, and that are searched if the search path names them.
 _LOOKED_IN: Final = (PG_CATALOG, INFORMATION_SCHEMA, SLUICE)
 
 
 class SettingsFacts:
-    """Facts that follow from settings alone. user: who logged in. spark_member: as in `Terms`."""
+    """Facts that follow from settings alone. user: the user that logged in. spark_member: as in `Terms`."""
 
     def __init__(self, settings: SessionSettings, user: str, spark_member: str | None) -> None:
         self._settings = settings
@@ -43,18 +44,22 @@ class SettingsFacts:
         self.memory = share_of(user, settings)
         self.foreign_styles = foreign_styles(settings)
         self.execution_settings = {"spool_limit": settings.size_bytes("sluice.spool_limit")}
-        #: By which literals are read; the time in it means nothing.
+        #: The settings by which literals are read; the time in it has no meaning.
         self.input = InputSettings.read(settings.get, 0)
 
     def terms(self, model: EngineModel) -> Terms:
-        """The terms under which a query is compiled now. model: how fast the engines are, which changes without a setting."""
+        """Return the terms under which a query is compiled now. model: the speeds of the engines, which change without
+        a setting.
+        """
         if self._terms is None or self._terms.model is not model:
             self._terms = Terms.of(self._settings, model, self.memory, self._spark_member)
         return self._terms
 
 
 class LatestJudge:
-    """The judge of the latest state of the catalog: what it has found holds while rights and roles are the same."""
+    """The judge of the latest state of the catalog. Its cached results are valid as long as privileges and roles do not
+    change.
+    """
 
     def __init__(self) -> None:
         self._judge = Judge(Rights(), Roles())
@@ -67,8 +72,9 @@ class LatestJudge:
 
 
 class CatalogFacts:
-    """Facts that follow from settings and a state of the catalog. authority: the rights of the session's current role.
-    own_name: its name."""
+    """Facts that follow from settings and a state of the catalog. authority: the privileges of the session's current
+    role. own_name: its name.
+    """
 
     def __init__(
         self, settings: SessionSettings, snapshot: Snapshot, own_name: str, authority: Callable[[], Authority]
@@ -81,8 +87,10 @@ class CatalogFacts:
 
     @cached_property
     def schemas_named(self) -> tuple[str, ...]:
-        """The setting's schemas but those that do not exist or may not be used. `$user` is none of the system's: a role of that
-        name would else find its relations first, and make its own there."""
+        """The schemas of the setting search_path, except those that do not exist or may not be used. `$user` never
+        stands for a system schema: otherwise a role of that name would find the schema's relations first, and create
+        its own there.
+        """
         snapshot, authority, own = self.snapshot, self.authority, self._own_name
         users = None if own in _LOOKED_IN else own
         names = [_unquote(part) for part in self._named.split(",")]
@@ -92,7 +100,7 @@ class CatalogFacts:
 
     @cached_property
     def search_path(self) -> tuple[str, ...]:
-        """The effective search path, pg_catalog first unless named."""
+        """The effective search path, with pg_catalog first unless it is named."""
         named = self.schemas_named
         return (*(x for x in _SYSTEM_SCHEMAS if x not in named), *named)
 

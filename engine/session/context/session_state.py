@@ -1,4 +1,6 @@
-"""The state of a session that its functions use: settings, roles, sequences, locks, the catalog as the transaction sees it."""
+"""The state of a session that its functions use: settings, roles, sequences, locks, and the catalog as the transaction
+sees it.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,17 @@ from wire.types.text_settings import InputSettings
 
 
 class Environment(Protocol):
-    """Makes what a statement is bound in (`engine.session.context.environment`)."""
+    """Makes the contexts in which statements are bound (`engine.session.context.environment`)."""
 
     def context(self, parameter_types: Sequence[int], digits: Digits) -> tuple[BindContext, RecordingCatalog]:
-        """The context in which a statement is bound, and its catalog, which records the relations that are asked for."""
+        """Return the context in which a statement is bound, and its catalog, which records the relations that binding
+        asks for.
+        """
         ...
 
 
 class SessionState(Protocol):
-    """database: its name, as the client gave it."""
+    """See the module's docstring. database: its name, as the client gave it."""
 
     settings: SessionSettings
     database: str
@@ -43,19 +47,19 @@ class SessionState(Protocol):
         ...
 
     def authority(self) -> Authority:
-        """The privileges of the current role, in the catalog as it is now."""
+        """Return the privileges of the current role in the current catalog."""
         ...
 
     def search_path(self) -> tuple[str, ...]:
-        """The schemas in which names are looked for, in order."""
+        """Return the schemas in which names are looked up, in order."""
         ...
 
     def input_settings(self) -> InputSettings:
-        """The settings by which literals are read, with the transaction's time."""
+        """Return the settings by which literals are read, with the transaction's time."""
         ...
 
     def context_value(self, name: str) -> Any:
-        """The value of a `ContextRef`: current_user, now and the like."""
+        """Return the value of a `ContextRef`: current_user, now and the like."""
         ...
 
     def notify(self, message: str, detail: str | None = None) -> None:

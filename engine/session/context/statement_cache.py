@@ -1,14 +1,14 @@
-"""Bound and optimised queries, kept so that a repeated statement costs neither parse nor plan.
+"""Caches bound and optimised queries, so that a repeated statement is neither parsed nor planned again.
 
-The key is everything binding looked at: the text, the parameter types and digits, the catalog's version, the search path,
-and the settings by which literals are read. What a plan read of the file system is checked on each use instead: a table
-whose files changed makes the entry stale. A query over the system's relations alone has no version in its key: what it asked of
-the catalog is asked again.
+The key is everything that binding depends on: the text, the parameter types and digits, the catalog's version, the
+search path, and the settings by which literals are read. What a plan read of the file system is checked on each use
+instead: a table whose files have changed makes the entry stale. A query over system relations alone has no version in
+its key: the questions that it asked of the catalog are asked again.
 
-Each commit to the catalog makes the other entries useless, and they stay until others take their room. So the room is bounded in
-bytes too. What an entry takes goes with the nodes of its plan and the length of the text; the factors are measured
-(`sys.getsizeof` of all that an entry reaches: 207 to 229 bytes a node of a plan, 1,100 to 1,300 more for each time that it is
-compiled).
+Each commit to the catalog invalidates the other entries, and they stay until others take their room. So the cache is
+bounded in bytes too. The size of an entry is estimated from the nodes of its plan and the length of the text; the
+factors are measured (`sys.getsizeof` of all that an entry reaches: 207 to 229 bytes a node of a plan, 1,100 to 1,300
+more for each time that it is compiled).
 """
 
 from __future__ import annotations
@@ -41,19 +41,20 @@ T = TypeVar("T")
 _STATEMENTS: Final = 512
 _COMPILED: Final = 8
 _ROOM_BYTES: Final = 64 << 20
-#: One that takes more is made anew each time.
+#: The maximum size of an entry; a larger plan is not kept.
 _ENTRY_BYTES: Final = _ROOM_BYTES // 8
 _NODE_BYTES: Final = 256
 _COMPILED_NODE_BYTES: Final = 1280
 _FILE_BYTES: Final = 256
-#: Files whose times are asked for where everybody waits: a tenth of a millisecond.
+#: The number of files whose times may be read on the event loop's thread: a tenth of a millisecond.
 _LISTED_HERE: Final = 16
 
 
 @dataclass
 class PlanCosts:
-    """The costs of a query's plans (`engine.statements.query.plan_cache`). custom: how many were made for given values.
-    custom_total: what these cost together. generic: what the one for any values costs; None: not known yet."""
+    """The costs of a query's plans (`engine.statements.query.plan_cache`). custom: the number of custom plans made.
+    custom_total: the sum of their costs. generic: the cost of the generic plan; None: not known yet.
+    """
 
     custom: int = 0
     custom_total: float = 0.0
@@ -61,7 +62,7 @@ class PlanCosts:
 
 
 def lists_many(tables: Iterable[Table]) -> bool:
-    """Whether it takes long to find the files that tables have now: the files of folders are listed, logs are read."""
+    """Return whether it takes long to find the current files of tables: folders are listed, logs are read."""
     foreign = [table for table in tables if table.storage is None]
     return any(table.lake for table in foreign) or sum(len(table.files) for table in foreign) > _LISTED_HERE
 
@@ -70,17 +71,23 @@ def lists_many(tables: Iterable[Table]) -> bool:
 class PlannedQuery:
     """A query ready for any engine.
 
-    plan: after all passes. columns, parameters: as Describe tells them. reads: the relations it names directly.
-    locks: the relations of which FOR UPDATE asks for rows. requirements: what has to be permitted whenever it runs.
-    schemas: those that it names, which have to be usable already when it is prepared.
-    primary_keys: OIDs of those without which its GROUP BY would be an error.
-    compiled: what it was compiled to, by the session's terms, the members, parameter values and context; the last few.
-    generic: what it was compiled to for any values, by the same without values; None where values decide something.
-    costs: of its plans.
-    length: of its text. keys: those of the cache under which it is what it would be if it were planned anew. kept: whether the
-    cache has it. of_session: it reads rows that are the session's (`engine.session.context.system_rows`). read_by: the settings by
-    which its literals were read, whenever it is bound again. answers: to what binding asked of the catalog. holds_at: the
-    state of the catalog in which they were found to be the same last.
+    - plan: after all passes
+    - columns, parameters: as Describe reports them
+    - reads: the relations that it names directly
+    - locks: the relations whose rows FOR UPDATE asks for
+    - requirements: the privileges that each execution needs
+    - schemas: those that it names; USAGE on them is needed even to prepare it
+    - primary_keys: OIDs of those without which its GROUP BY would be an error
+    - compiled: the last few compilations, by the session's terms, the members, parameter values and context
+    - generic: compilations for any values, by the same key without the values; None if the plan depends on values
+    - costs: of its plans
+    - length: of its text
+    - keys: the keys of the cache under which planning it again would give the same
+    - kept: whether the cache has it
+    - of_session: it reads rows that are the session's (`engine.session.context.system_rows`)
+    - read_by: the settings by which its literals were read, and are read whenever it is bound again
+    - answers: to the questions that binding asked of the catalog
+    - holds_at: the last state of the catalog in which the answers were found to be the same
     """
 
     plan: Root
@@ -103,7 +110,7 @@ class PlannedQuery:
     holds_at: Hashable = None
 
     def with_plan(self, plan: Root) -> PlannedQuery:
-        """The same over other rows of the system's, which nobody keeps."""
+        """Return the query over other rows of the system relations. The result is not cached."""
         return replace(
             self,
             plan=plan,
@@ -121,14 +128,15 @@ class PlannedQuery:
 
     @functools.cached_property
     def reads_system(self) -> bool:
-        """Whether it reads relations of the system's and no other."""
+        """Whether it reads system relations and no others."""
         tables = [node.table for node in walk_all(self.plan) if isinstance(node, TableReader)]
         return bool(tables) and all(is_system(table) for table in tables)
 
     @functools.cached_property
     def is_by_number(self) -> bool:
-        """Whether it reads the system's relations alone and its parameters are OIDs or other whole numbers: its plan is one for all
-        values."""
+        """Whether it reads system relations only and its parameters are OIDs or other whole numbers, so that one plan
+        serves all values.
+        """
         return self.reads_system and all(parameter in t.WHOLE_NUMBERS for parameter in self.parameters)
 
     @functools.cached_property
@@ -143,16 +151,18 @@ class PlannedQuery:
 
     @functools.cached_property
     def split(self) -> Split:
-        """Split the plan into what engines run of it, and what is done with its rows."""
+        """The plan, split into the part that engines run and the calls that are made for its rows."""
         return split(self.plan)
 
     @functools.cached_property
     def is_constant(self) -> bool:
-        """Whether it gives the same rows whenever it runs."""
+        """Whether it returns the same rows whenever it runs."""
         return is_constant_plan(self.plan)
 
     def survey(self) -> None:
-        """Find what is asked of each plan, where nobody has to wait for the walk: on the thread that planned it."""
+        """Compute the cached properties that each execution needs, on the thread that planned the query, so that no
+        walk of the plan blocks other sessions.
+        """
         _ = (
             self.size,
             self.files,
@@ -166,12 +176,14 @@ class PlannedQuery:
             _ = self.split
 
     def fresh(self) -> bool:
-        """Whether the files of its tables are still those it was planned for. Blocks on listings of folders."""
+        """Return whether the files of its tables are still those for which it was planned. Blocks on listings of
+        folders.
+        """
         return all(refresh(table) is table for table in self.tables)
 
     @functools.cached_property
     def files(self) -> int:
-        """Count the files of its tables."""
+        """The number of its tables' files."""
         return sum(len(table.files) for table in self.tables)
 
     @functools.cached_property
@@ -181,12 +193,12 @@ class PlannedQuery:
 
     @functools.cached_property
     def size(self) -> int:
-        """Count the nodes of the plan."""
+        """The number of the plan's nodes."""
         return size(self.plan)
 
     @property
     def bytes(self) -> int:
-        """About what it takes of memory."""
+        """The approximate memory that it takes."""
         return self._planned_bytes + (len(self.compiled) + len(self.generic)) * self._compiled_bytes
 
     @functools.cached_property
@@ -199,11 +211,11 @@ class PlannedQuery:
         return _COMPILED_NODE_BYTES * self.size + self.length
 
     def remember(self, key: Hashable, query: CompiledQuery) -> None:
-        """Keep what it was compiled to, where that is not too large."""
+        """Keep a compilation, unless it is too large."""
         self._keep(self.compiled, key, query)
 
     def remember_generic(self, key: Hashable, query: CompiledQuery | None) -> None:
-        """Keep what it was compiled to for any values."""
+        """Keep a generic compilation."""
         self._keep(self.generic, key, query)
 
     def _keep(self, kept: OrderedDict[Hashable, T], key: Hashable, query: T) -> None:
@@ -215,7 +227,7 @@ class PlannedQuery:
 
 
 class StatementCache:
-    """Least recently used entries go first. Used from the loop's thread only."""
+    """The cache of planned queries. The least recently used entries are evicted first. Used on the loop's thread only."""
 
     def __init__(self) -> None:
         self._entries: OrderedDict[Hashable, PlannedQuery] = OrderedDict()
@@ -243,12 +255,12 @@ class StatementCache:
         self._make_room()
 
     def remember(self, entry: PlannedQuery, key: Hashable, query: CompiledQuery) -> None:
-        """Keep what an entry, which may be gone from here, was compiled to."""
+        """Keep a compilation of an entry, which may have been evicted."""
         with self._counted(entry):
             entry.remember(key, query)
 
     def remember_generic(self, entry: PlannedQuery, key: Hashable, query: CompiledQuery | None) -> None:
-        """Keep a generic plan, as `remember` keeps a custom one."""
+        """Keep a generic compilation, as `remember` keeps a custom one."""
         with self._counted(entry):
             entry.remember_generic(key, query)
 
@@ -264,7 +276,7 @@ class StatementCache:
         return {"cached": len(self._entries), "cached_bytes": self._bytes}
 
     def figures(self) -> CacheFigures:
-        """Its hits and misses so far."""
+        """Return the hits and misses so far, and the number of entries."""
         return CacheFigures(self._hits, self._misses, len(self._entries))
 
     def _make_room(self) -> None:

@@ -1,8 +1,8 @@
-"""A kept plan over system relations, with the rows of now.
+"""Replaces the rows of the system relations in a kept plan by the current ones.
 
-The rows stand in the plan, in its readers, and nothing else in it goes by them: whatever is created or changed, it need not be
-bound anew, which takes long for a view of information_schema. An engine has them by the relation's OID, so that what the plan was
-compiled to holds too.
+The rows are in the plan, in its readers, and nothing else in the plan depends on them. So the plan need not be bound
+again whatever is created or changed; binding takes long for a view of information_schema. An engine knows the rows by
+the relation's OID, so the compiled form of the plan stays valid too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from engine.plan_ir.rewrite import rewrite_plan
 
 
 def with_rows_of_now(plan: Root, find: Callable[[SystemTable], Relation | None]) -> Root:
-    """The plan itself where all rows are the same. find: gives a relation as it is now, or itself; what it raises is raised."""
+    """Return the plan with the current rows of its system relations; the same plan if no rows have changed. find:
+    returns the current state of a relation, or the relation itself; its errors are raised.
+    """
     found: dict[int, SystemTable] = {}
 
     def of_now(node: Node) -> Node:
@@ -26,7 +28,8 @@ def with_rows_of_now(plan: Root, find: Callable[[SystemTable], Relation | None])
         if node.table.oid not in found:
             found[node.table.oid] = _as_planned(find(node.table))
         now = found[node.table.oid]
-        # Relations have versions, so that to read the same rows under another one is another statement for the engine.
+        # Relations have versions: reading the same rows under another version would be another statement for the
+        # engine.
         return node if now is node.table or now.rows.equals(node.table.rows) else replace(node, table=now)
 
     rewritten = rewrite_plan(plan, of_now)

@@ -1,4 +1,6 @@
-"""A session's transaction as handlers of statements see it. `engine.session.transaction.SessionTransaction` provides it."""
+"""The interface of a session's transaction for the handlers of statements.
+`engine.session.transaction.SessionTransaction` provides it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from engine.statements.shared.deferral import Deferral
 
 
 class ChangeOutcome(Protocol):
-    """The outcome of a statement that changes rows. returned: RETURNING's rows."""
+    """The result of a statement that changes rows. returned: RETURNING's rows."""
 
     @property
     def rows(self) -> int: ...
@@ -25,23 +27,24 @@ OutcomeT = TypeVar("OutcomeT", bound=ChangeOutcome)
 
 
 class TransactionContext(Protocol):
-    """deferral: the constraints that the transaction has deferred."""
+    """See the module's docstring. deferral: the constraints that the transaction has deferred."""
 
     deferral: Deferral
 
     def now(self) -> int:
-        """The start of the transaction, or outside of one the time. Microseconds since 1970."""
+        """Return the start of the transaction, or the current time outside of one, in microseconds since 1970."""
         ...
 
     async def take_turn(self, table: Table) -> None:
-        """Wait in the queue of a table, and see what those before have committed."""
+        """Wait in the queue of a table, and load what the statements before have committed."""
         ...
 
     async def define(self, run: Callable[[], Awaitable[str]], *, waits: bool) -> str:
-        """Run a definition that is all of the transaction, again while commits of others conflict with it; returns its tag.
-        waits: whether it waits in the queue of definitions then. Raises SqlError."""
+        """Run an autocommit definition, and repeat it while commits of others conflict with it; return its tag. waits:
+        whether repetitions wait in the queue of definitions. Raises SqlError.
+        """
         ...
 
     async def change(self, run: Callable[[], Awaitable[OutcomeT]]) -> OutcomeT:
-        """Run a statement that changes rows and is all of the transaction, likewise. Raises SqlError."""
+        """Run an autocommit statement that changes rows, and repeat it likewise. Raises SqlError."""
         ...

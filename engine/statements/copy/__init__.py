@@ -1,6 +1,6 @@
-"""COPY: rows between a table or a query and the client, as text, CSV (`wire.copy`).
+"""COPY: transfer rows between a table or a query and the client or files, as text, CSV or binary (`wire.copy`).
 
-`options` reads what the statement says; `copy_to` is a query whose rows are written in another form; `copy_from` is an INSERT
-whose rows come from the client, a block at a time, and so in constant memory: `copy_rows` turns blocks of text into rows,
-with the casts that read a column of text anywhere else.
+`options` reads the statement's options. `copy_to` runs a query and writes its rows in another format. `copy_from` is an
+INSERT whose rows come from the client. It handles one block at a time, and so runs in constant memory: `copy_rows`
+turns blocks of text into rows, with the same casts that read a column of text elsewhere.
 """

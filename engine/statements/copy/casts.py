@@ -1,10 +1,12 @@
-"""A column of text as values of a type: whole columns by Arrow's kernels, where each text is one that they read as PostgreSQL does.
+"""Casts of a text column to a type. Arrow's kernels cast whole columns if they read every text in them as PostgreSQL
+does.
 
-What a kernel accepts beyond that (hexadecimal integers, hours without minutes, the year 0) is kept from it: by the bytes that a
-column has, by the lengths of its texts, or by a pattern. A column with anything else in it is not cast here at all.
+A kernel accepts texts that PostgreSQL reads differently or refuses (hexadecimal integers, hours without minutes, the
+year 0). So the bytes of a column, the lengths of its texts, or a pattern are checked first, and a column with any such
+text is not cast here at all.
 
-`exact` is PostgreSQL's own input function, a value at a time. It is asked for columns that neither this nor the local engine
-reads, and each different text once.
+`exact` is PostgreSQL's own input function, one value at a time. It is used for columns that neither these kernels nor
+the local engine can read, and is called once for each distinct text.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ _TRUTHS: Final = pa.array(["t", "true", "1", "f", "false", "0"])
 
 
 def plain(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
-    """The values, in the type's carrier; None where some text may be one that PostgreSQL reads otherwise, or refuses."""
+    """Cast texts with Arrow's kernels. Returns values in the type's carrier, or None if PostgreSQL might read a text
+    differently, or refuse it.
+    """
     cast = _CASTS.get(typ.pg)
     if cast is None:
         return None
@@ -47,7 +51,9 @@ def plain(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
 
 
 def exact(texts: pa.StringArray, typ: SqlType, settings: InputSettings) -> tuple[pa.Array, SqlError | None]:
-    """The values up to the first that is wrong, and what is wrong with that."""
+    """Cast texts one at a time, as PostgreSQL does. Returns the values before the first invalid text, and that text's
+    error.
+    """
     read = functools.partial(parse_text, typ.pg, typmod=typ.typmod, settings=settings)
     return read_values(texts, read, carrier_of(typ))
 
@@ -56,7 +62,7 @@ def exact(texts: pa.StringArray, typ: SqlType, settings: InputSettings) -> tuple
 
 
 def _of_bytes(texts: pa.StringArray, allowed: bytes) -> bool:
-    """Whether the texts have no other bytes."""
+    """Return whether the texts consist of the allowed bytes only."""
     table = np.zeros(256, np.bool_)
     table[list(allowed)] = True
     offsets = offsets_of(texts)
@@ -83,7 +89,7 @@ def _floats(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
         return None
     found = pc.cast(texts, carrier(typ.pg))
     size = pc.abs(pc.cast(found, pa.float64()))
-    # Nothing that is too large or too small for the type may pass as infinity or as zero.
+    # A value that is too large or too small for the type must not become infinity or zero.
     tiny = pc.and_(pc.less(size, _LEAST_NORMAL), pc.match_substring(texts, "e", ignore_case=True))
     odd = pc.or_(pc.invert(pc.is_finite(found)), tiny)
     return None if pc.any(odd).as_py() else found
@@ -101,7 +107,7 @@ def _timestamps(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
     if not _all_match(texts, _TIMESTAMP if typ.pg is t.TIMESTAMP else _TIMESTAMPTZ) or typ.typmod >= 0:
         return None
     found = pc.cast(texts, carrier(typ.pg))
-    # A day more, as the zone may have moved it.
+    # One day later, because the zone may have moved the timestamp.
     return found if _since(found.view(pa.int64()), (_FIRST_DAY + 1) * 86_400_000_000) else None
 
 
@@ -120,7 +126,7 @@ def _texts(texts: pa.StringArray, _typ: SqlType) -> pa.Array | None:
 
 
 def _within_length(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
-    """character varying(n): what is not too long."""
+    """Return the texts of a character varying(n), or None if one is too long."""
     if typ.typmod < 0:
         return texts
     longest = pc.max(pc.utf8_length(texts)).as_py()

@@ -1,4 +1,4 @@
-"""COPY FROM of files that an engine reads by itself: an INSERT of what is in them."""
+"""COPY FROM of files that an engine reads itself: an INSERT of the files' rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CopiedFiles:
-    """An `engine.contracts.sessions.Execution` that has rows of files written. None come."""
+    """An `engine.contracts.sessions.Execution` that inserts the rows of files. It returns no rows."""
 
     query: QueryId | None = None
 
@@ -29,7 +29,7 @@ class CopiedFiles:
         self._plan = plan
 
     async def write(self) -> int:
-        """Write all rows. Returns how many. Raises SqlError with nothing changed."""
+        """Write all rows. Returns their number. Raises SqlError with nothing changed."""
         told = await run(self._plan, self._ground, self._ground.queries)
         await self._ground.judge(self._plan)
         return told.rows

@@ -1,4 +1,4 @@
-"""The context of a MUTATE whose rows are the client's (`engine.statements.dml.run.MutationContext`)."""
+"""The context of a MUTATE whose rows come from the client (`engine.statements.dml.run.MutationContext`)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class CopyContext:
-    """`engine.statements.dml.run.MutationContext` whose rows are the client's; other queries are run as for any statement."""
+    """The `engine.statements.dml.run.MutationContext` of rows that come from the client. Other queries run as for any
+    statement.
+    """
 
     inner: SessionMutationContext
     engine: SessionServices
@@ -103,7 +105,9 @@ class CopyContext:
 
 
 class _Runs:
-    """`engine.statements.copy.copy_rows.Runs`, with statements compiled once. plan: from values to what the INSERT wants."""
+    """The `engine.statements.copy.copy_rows.Runs`, with statements that are compiled once. plan: computes the INSERT's
+    rows from the values.
+    """
 
     def __init__(self, ground: CopyContext, plan: Root) -> None:
         self._ground = ground
@@ -135,7 +139,7 @@ class _Runs:
 
 
 class _OneBatch:
-    """The input of a run (`engine.executors.local.inputs.Inflow`)."""
+    """The input of a run: one batch (`engine.executors.local.inputs.Inflow`)."""
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         self.schema = batch.schema

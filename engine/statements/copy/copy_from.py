@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 async def copy_from(
     session: SessionContext, engine: SessionServices, statement: CopyFrom
 ) -> CopyFromExecution | CopiedFiles:
-    """Begin a COPY: everything that can be refused before the client sends anything."""
+    """Start a COPY FROM: perform all checks that need no data from the client."""
     context, _ = session.environment.context((), {})
     table = statement.table
     assert table is not None, "COPY FROM has a table"
@@ -56,8 +56,10 @@ async def copy_from(
 
 
 def _require_new(session: SessionContext, table: Table) -> None:
-    """FREEZE: rows are as visible as their commit makes them, frozen or not; but PostgreSQL refuses it for a table that others may
-    be reading (copyfrom.c: CopyFrom). Of one without rows it is not known whether it has just been emptied."""
+    """Check FREEZE. Rows become visible with their commit, whether frozen or not; but PostgreSQL refuses FREEZE for a
+    table that others may be reading (copyfrom.c: CopyFrom). For a table without rows it is unknown whether it has just
+    been emptied.
+    """
     if table.files and not session.catalog.tables.is_new(table):
         raise ObjectNotInPrerequisiteState(
             "cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction"
@@ -95,8 +97,9 @@ async def _of_files(
 
 
 class CopyFromExecution:
-    """An `engine.contracts.sessions.Execution` that runs when it is given rows. width: how many fields they have. file: where
-    they are."""
+    """An `engine.contracts.sessions.Execution` that runs when it receives rows. width: the number of their fields.
+    file: the file that holds them.
+    """
 
     query: QueryId | None = None
 
@@ -125,7 +128,9 @@ class CopyFromExecution:
         )  # fmt: skip
 
     async def receive(self, source: RowSource, column: ReceiveColumn) -> int:
-        """Write all rows of the source. column: reads the binary format. Returns how many. Raises SqlError with nothing changed."""
+        """Write all rows of the source. column: reads a column of the binary format. Returns the number of rows. Raises
+        SqlError with nothing changed.
+        """
         ground = CopyContext(
             SessionMutationContext(self._session, self._engine), self._engine, self._bound, self._format, source,
             self._progress, column,

@@ -1,13 +1,14 @@
-"""Blocks of text as rows of the table: the stream that feeds the INSERT of a COPY FROM.
+"""The stream that feeds the INSERT of a COPY FROM: it turns blocks of text into rows of the table.
 
-Three steps that go on side by side, each a block behind the one before it: what a client sends is gathered (on the loop), taken
-apart and cast (on a thread), and written (by whoever takes the batches). What is in memory is a few blocks.
+Three steps run concurrently, each one block behind the step before it: gathering what the client sends (on the event
+loop), splitting and casting it (on a thread), and writing it (by the consumer of the batches). Only a few blocks are in
+memory.
 
-A column of text becomes values by the cheapest of three ways that understands all of it: Arrow's kernels; the local engine,
-with the casts that read a column of text anywhere; PostgreSQL's own input functions, a value at a time
-(`engine.statements.copy.casts`). Where even those refuse a value, the rows before it are given first: of what is wrong in
-several rows PostgreSQL tells the first, and of one row the first column. Then defaults, checks and WHERE are computed, if there
-are any, by the local engine.
+A text column is converted by the cheapest of three methods that can read all of it: Arrow's kernels; the local engine,
+with the casts that read a text column elsewhere; PostgreSQL's own input functions, one value at a time
+(`engine.statements.copy.casts`). If the input functions refuse a value too, the rows before it are delivered first: as
+in PostgreSQL, the error reported is that of the first invalid row, and in that row that of the first column. Then the
+local engine computes defaults, checks and WHERE, if there are any.
 """
 
 from __future__ import annotations
@@ -41,22 +42,22 @@ from wire.types.text_settings import InputSettings
 
 T = TypeVar("T")
 
-#: Blocks whose lines can still be shown: the one that is written, and those made ahead of it.
+#: The number of blocks whose lines can still be shown: the one that is being written, and those read ahead of it.
 _REMEMBERED: Final = 4
 
 
-#: What a column in the binary format holds, up to the first value that is wrong, and what is wrong with that; given the type, its
-#: modifier, a numeric's precision and scale.
+#: Reads a column in the binary format. Returns the values before the first invalid one, and its error. Arguments: the
+#: column, its type and modifier, a numeric's precision and scale, settings, an array's dimensions.
 ReceiveColumn = Callable[
     [pa.BinaryArray, PgType, int, tuple[int, int], InputSettings, int], tuple[pa.Array, SqlError | None]
 ]
 
 
 class Runs(Protocol):
-    """The work of a COPY that the local engine and threads do."""
+    """The work of a COPY that runs on the local engine or on threads."""
 
     def casts(self, texts: pa.RecordBatch, wanted: Sequence[tuple[Column, Expr]]) -> BatchStream:
-        """Values of these columns from a block's texts."""
+        """Compute the values of these columns from a block's texts."""
         ...
 
     def rows(self, values: pa.RecordBatch) -> BatchStream:
@@ -70,7 +71,9 @@ class Runs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Cast:
-    """A block, and the values of its columns as far as kernels read them. fault: the row at which one is wrong, and what."""
+    """A block, and the values of those of its columns that the kernels could read. fault: the first row with an error,
+    and the error.
+    """
 
     block: Block
     values: Sequence[pa.Array | None]
@@ -79,7 +82,7 @@ class _Cast:
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """The blocks that were cut from some bytes. error: the error behind the last block."""
+    """The blocks that were split from some bytes. error: the error after the last block."""
 
     blocks: Sequence[_Cast]
     error: SqlError | None = None
@@ -87,7 +90,9 @@ class _Taken:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """Rows that were given: their numbers begin with `first`; `numbers` are theirs in the block, None: the same."""
+    """The origin of delivered rows. first: the number of the first one. numbers: their positions in the block; None if
+    rows and block correspond one to one.
+    """
 
     first: int
     count: int
@@ -97,8 +102,9 @@ class _Lines:
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """The lines of rows that were given, for as long as a key may be there twice. first, count, numbers: as of `_Lines`.
-    lines: as `Block.numbers`."""
+    """The input lines of delivered rows, kept as long as a duplicate key may be found. first, count, numbers: as in
+    `_Lines`. lines: as `Block.numbers`.
+    """
 
     first: int
     count: int
@@ -111,7 +117,9 @@ class _Origin:
 
 
 class CopiedRows:
-    """A `BatchStream` over what a client sends. progress: kept up to date. receive: for columns in the binary format."""
+    """A `BatchStream` of the rows that a client sends. progress: kept up to date. receive: reads columns in the binary
+    format.
+    """
 
     def __init__(
         self,
@@ -144,8 +152,9 @@ class CopiedRows:
         return {"rows": self._progress.rows, "bytes": self._progress.bytes, "batches": 0}
 
     def with_line(self, error: SqlError) -> SqlError:
-        """The error of a row with the line that the row was on. Keys are judged when the lines are gone, as in PostgreSQL: only
-        the number is told."""
+        """Return the error of a row with its line of the input. Keys are checked when the lines are gone, as in
+        PostgreSQL: their errors name only the line's number.
+        """
         if isinstance(error, UniqueViolation):
             return self._with_line_number(error)
         if error.row is not None and error.context is None:
@@ -181,11 +190,11 @@ class CopiedRows:
                 if taken.error is not None:
                     raise taken.error
         finally:
-            # Whatever became of it, another error is told.
+            # Its result and its error are dropped: another error is reported.
             await stop_task(following)
 
     async def _next_block(self) -> list[bytes | memoryview] | None:
-        """About a block's worth of what the client sends; None at the end."""
+        """Read about a block's worth of what the client sends; None at the end."""
         pieces: list[bytes | memoryview] = []
         size = 0
         while size < BLOCK_BYTES:
@@ -203,7 +212,7 @@ class CopiedRows:
         return pieces or None
 
     def _taken_apart(self, data: list[bytes | memoryview] | None) -> _Taken:
-        """The next blocks; the last ones where there are no more data."""
+        """Split bytes into blocks. data: None at the end, which returns the last blocks."""
         found: list[_Cast] = []
         try:
             for block in self._reader.finish() if data is None else self._reader.feed(b"".join(data)):
@@ -220,7 +229,7 @@ class CopiedRows:
         ]
 
     def _cast_binary(self, block: Block) -> _Cast:
-        """Columns in the binary format."""
+        """Read the columns of a block in the binary format."""
         assert self._receive is not None, "asked for"
         values: list[pa.Array | None] = []
         fault: tuple[int, SqlError] | None = None
@@ -259,7 +268,7 @@ class CopiedRows:
     # -- values --------------------------------------------------------------------------------------------------
 
     async def _values(self, cast: _Cast) -> tuple[Sequence[pa.Array], tuple[int, SqlError] | None]:
-        """The values of all columns; and the row at which something is wrong, and what."""
+        """Compute the values of all columns. Also returns the first row with an error, and the error."""
         values = {i: array for i, array in enumerate(cast.values) if array is not None}
         left = [i for i, array in enumerate(cast.values) if array is None]
         if not left:
@@ -281,7 +290,7 @@ class CopiedRows:
         return [values[i] for i in range(len(values))], None
 
     async def _exactly(self, cast: _Cast) -> tuple[Sequence[pa.Array], tuple[int, SqlError] | None]:
-        """The same where the engine refuses some value, or has no cast for it."""
+        """Compute the values as `_values` does, if the engine refuses a value or has no cast for it."""
         found: list[pa.Array] = []
         fault: tuple[int, SqlError] | None = None
         for target, texts, known in zip(self._bound.targets, cast.block.columns, cast.values, strict=True):
@@ -311,7 +320,7 @@ class CopiedRows:
         return None
 
     def _batch(self, values: Sequence[pa.Array], count: int) -> pa.RecordBatch:
-        """Values under the labels of the columns that the INSERT receives."""
+        """Return the values under the labels of the columns that the INSERT receives."""
         arrays = list(values)
         if self._bound.number is not None:
             arrays.append(pa.array(range(count), pa.int64()))
@@ -323,7 +332,7 @@ class CopiedRows:
     async def _complete_rows(
         self, values: pa.RecordBatch, block: Block
     ) -> tuple[pa.RecordBatch | None, SqlError | None]:
-        """Compute the rows of the INSERT; return them, and the error of the row behind them."""
+        """Compute the rows of the INSERT. Returns them, and the error of the row after them."""
         if self._arrangement is not None:
             return _arrange(values, self._arrangement, self._bound.plan.input.columns), None
         try:
@@ -336,7 +345,7 @@ class CopiedRows:
     async def _upto_fault(
         self, values: pa.RecordBatch, block: Block, error: SqlError
     ) -> tuple[pa.RecordBatch | None, SqlError]:
-        """The rows before the first that fails, which is looked for by halving."""
+        """Compute the rows before the first one that fails, which is found by bisection."""
         good, bad, read = 0, values.num_rows, []
         while bad - good > 1:
             middle = (good + bad) // 2
@@ -351,7 +360,7 @@ class CopiedRows:
         return _one(read), error
 
     def _remember(self, batch: pa.RecordBatch, block: Block) -> None:
-        """Where these rows come from."""
+        """Record the input lines of a batch's rows."""
         first, count, numbers = self._progress.rows, batch.num_rows, self._numbers(batch)
         self._lines.append(_Lines(first, count, block, numbers))
         if self._bound.plan.keys:
@@ -384,7 +393,9 @@ def _one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:
 
 
 def find_arrangement(node: Node) -> tuple[Column | None, ...] | None:
-    """For each column of a node the received one that it shows, None for a null; None where anything is computed."""
+    """Return, for each column of a node, the received column that it passes through, or None for a null. Returns None
+    if the node computes anything.
+    """
     if isinstance(node, Receive):
         return tuple(node.columns)
     if not isinstance(node, Evaluator) or node.filter is not None:

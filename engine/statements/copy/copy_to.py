@@ -1,7 +1,8 @@
-"""COPY TO: a query whose rows are written in another form, to the client or into a file of the server (copyto.c).
+"""COPY TO: run a query and write its rows in another format, to the client or into a file of the server (copyto.c).
 
-A file is written by this member from the rows as they come, whoever makes them: one file, whole or not there. A folder (a path
-that ends with /) is written by those who make the rows (`folder_target`).
+This member writes a file from the rows as they arrive, on whatever engine and members they are produced. The file
+appears under its name only when it is complete. The parts of a folder (a path that ends with /) are written where the
+rows are produced (`folder_target`).
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ if TYPE_CHECKING:
 
 
 class CopyToExecution:
-    """An `engine.contracts.sessions.Execution` whose rows are to be copied. encoded: its columns. names: what a header shows.
-    file: where to.
+    """An `engine.contracts.sessions.Execution` whose rows are to be copied. encoded: their columns. names: the names
+    that a header shows. file: the target, if it is a file.
 
-    progress: for whoever writes the rows to keep up to date.
+    progress: kept up to date by the writer of the rows.
     """
 
     def __init__(
@@ -80,13 +81,13 @@ class CopyToExecution:
 async def copy_to(
     session: SessionContext, engine: SessionServices, statement: CopyTo
 ) -> CopyToExecution | CopiedFolder:
-    """Begin to run what is copied. Raises SqlError."""
+    """Start the query whose rows are copied. Raises SqlError."""
     query, relation = statement.query, 0
     json = written_form(statement) == "json"
     if query is None:
         context, _ = session.environment.context((), {})
         tree, relation = await engine.in_operation_pool(lambda: _rows_of(statement, context))
-        # No query is written like this, so that it has a place of its own among plans that are kept.
+        # No query has such a text, so it has an entry of its own in the statement cache.
         query = s.Query(tree=tree, text=statement.text)
     query = _as_json(query) if json else query
     with _within(statement, query):
@@ -110,7 +111,7 @@ async def copy_to(
 def copy_rows_to(
     session: SessionContext, engine: SessionServices, statement: CopyTo, rows: Execution
 ) -> CopyToExecution:
-    """A COPY to the client of rows that another session's query gives. Raises SqlError for options."""
+    """Return a COPY to the client of the rows of another session's query. Raises SqlError for invalid options."""
     form = copy_format(statement, [column.name for column in rows.columns or ()])
     progress = CopyProgress(session.client.backend_pid, session.database, 0, "COPY TO", "PIPE")
     return CopyToExecution(rows, form, None, engine.copies, progress)
@@ -138,19 +139,19 @@ async def _target(engine: SessionServices, file: str, form: CopyFormat, columns:
 
 
 def _as_json(query: s.Query) -> s.Query:
-    """The rows as objects, a column of text."""
+    """Return the query with its rows as JSON objects in one text column."""
     [template] = parse("select row_to_json(q.*)::text from (select 1) q")
     assert isinstance(template, s.Query)
     inner = template.tree.find(exp.Subquery)
     assert inner is not None, "as it stands there"
     inner.set("this", query.tree.copy())
-    # The text is the key of kept plans, and no other query has one that begins like this.
+    # The text is the key of cached plans, and no other query has one that begins like this.
     return s.Query(tree=template.tree, text=f"json: {query.text}", offset=query.offset)
 
 
 @contextmanager
 def _within(statement: CopyTo, query: s.Query) -> Iterator[None]:
-    """Errors of the query point into the statement; those of one that nobody wrote, nowhere."""
+    """Make the positions in the query's errors refer to the statement; a query that was generated has none."""
     try:
         yield
     except SqlError as error:
@@ -166,7 +167,9 @@ def _no_parameter(query: s.Query) -> SqlError:
 
 
 def _rows_of(statement: CopyTo, context: BindContext) -> tuple[exp.Select, int]:
-    """SELECT columns FROM table, and the table's OID. Raises UndefinedTable, WrongObjectType, UndefinedColumn, DuplicateColumn."""
+    """Return `SELECT columns FROM table`, and the table's OID. Raises UndefinedTable, WrongObjectType, UndefinedColumn,
+    DuplicateColumn.
+    """
     table = statement.table
     assert table is not None, "COPY has a table or a query"
     schema, name = table.text("db") or None, table.name
@@ -195,7 +198,9 @@ def _rows_of(statement: CopyTo, context: BindContext) -> tuple[exp.Select, int]:
 
 
 def _uncopyable_kind(found: Table | View | SystemTable) -> str | None:
-    """Return the kind of a relation whose rows only a query gives."""
+    """Return the kind of a relation that COPY refuses, because only a query returns its rows; None for one that it
+    copies.
+    """
     if isinstance(found, View):
         return "view"
     if isinstance(found, Table) and found.query is not None:

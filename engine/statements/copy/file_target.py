@@ -1,8 +1,9 @@
-"""The file that a COPY TO writes: in a form that has rows as bytes (`RowForm`), or as Parquet or JSON.
+"""The file that a COPY TO writes: in a format whose rows are bytes (`RowForm`), or as Parquet or JSON.
 
-Parquet has for each PostgreSQL type what files of stored tables have (`engine.storage.types`), but texts for intervals and times
-with a zone, which no other reader would know; JSON an object a line, as
-`row_to_json` prints it. Rows are written while the next ones are made; what is in memory is a batch, or a row group.
+Parquet files use the type that files of stored tables have for each PostgreSQL type (`engine.storage.types`), except
+that intervals and times with a time zone are written as text, because no other reader knows their stored form. JSON
+files have one object a line, as `row_to_json` prints it. Rows are written while the next ones are produced; only one
+batch, or one row group, is in memory.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _GROUP_BYTES: Final = 64 << 20
 
 
 class RowForm(Protocol):
-    """Rows as bytes (`wire.copy.writer`, `wire.pg.binary_rows`)."""
+    """A format whose rows are bytes (`wire.copy.writer`, `wire.pg.binary_rows`)."""
 
     def header(self) -> memoryview: ...
 
@@ -46,7 +47,7 @@ class RowForm(Protocol):
 
 
 class LakeForm(Protocol):
-    """A form that keeps rows until there are many."""
+    """A format whose writer buffers rows until it has many."""
 
     def begin(self, sink: BinaryIO) -> None: ...
 
@@ -57,7 +58,9 @@ class LakeForm(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileTarget:
-    """shown: the path as it was written. lake: None where a `RowForm` says how rows are written."""
+    """The file that is written. shown: the path as the statement gives it. lake: the format's writer; None if a
+    `RowForm` writes the rows.
+    """
 
     path: Path
     shown: str
@@ -65,7 +68,9 @@ class FileTarget:
     in_pool: InPool
 
     async def write(self, rows: BatchStream, form: RowForm, progress: CopyProgress) -> int:
-        """All rows; progress is kept up to date. Returns how many. Raises SqlError, with the file as it was; so does a cancel."""
+        """Write all rows, and keep progress up to date. Returns the number of rows. On SqlError and on a cancel the
+        file is as it was before.
+        """
         lake = self.lake or _Plain(form)
         begun = asyncio.ensure_future(self.in_pool(lambda: NewFile(self.path, self.shown)))
         try:
@@ -98,7 +103,9 @@ class FileTarget:
 
 
 def lake_form(form: str, columns: Sequence[ResultColumn]) -> LakeForm | None:
-    """For the forms that are not the client's. Raises DuplicateColumn, FeatureNotSupported."""
+    """Return the writer of a format that clients cannot receive; None for the other formats. Raises DuplicateColumn,
+    FeatureNotSupported.
+    """
     if form == "json":
         return _Plain(JsonLines())
     if form != "parquet":
@@ -129,7 +136,7 @@ class _Plain:
 
 
 def no_parquet(column: ResultColumn, target: str) -> FeatureNotSupported:
-    """Return the error for a column that readers of Parquet would not take for what it is."""
+    """Return the error for a column whose type readers of Parquet would not recognise."""
     return FeatureNotSupported(
         f'not supported: COPY TO {target} of column "{column.name}", of type {column.type.pg.sql_name}',
         hint="COPY a query that casts it to text.",

@@ -1,11 +1,12 @@
-"""COPY TO of a folder: its parts are written by whoever makes the rows, and are there all or not at all.
+"""COPY TO of a folder. Its parts are written where the rows are produced; either all parts appear or none.
 
-It is the INSERT of the rows into a table that has no name and never gets one (`engine.statements.dml`): so participants and
-Spark's tasks write as they write tables, into a folder of the statement's below the members' tables: Parquet files, or rows of
-text (`engine.writers.parts`). What they have told of is moved into a new folder beside the target, which takes the target's
-name when it is whole.
+The statement runs as an INSERT of the rows into a table that has no name and never gets one (`engine.statements.dml`).
+So participants and Spark's tasks write as they write tables, into the statement's own folder below the members' tables:
+Parquet files, or rows of text (`engine.writers.parts`). The files that they report are moved into a new folder beside
+the target, which is renamed to the target when it is complete.
 
-An interval or a time with a zone is for Parquet a text, which the query has to say: a stored table has them in a form of its own.
+In Parquet, an interval or a time with a time zone is written as text, and the query has to make that text, because a
+stored table has a form of its own for these types.
 """
 
 from __future__ import annotations
@@ -43,9 +44,10 @@ if TYPE_CHECKING:
 
 
 class CopiedFolder:
-    """An `engine.contracts.sessions.Execution` that has rows written into a folder. None come. shown: the path as it was written.
+    """An `engine.contracts.sessions.Execution` that writes rows into a folder. It returns no rows. shown: the path as
+    the statement gives it.
 
-    Raises FeatureNotSupported for a form that is not written like this.
+    Raises FeatureNotSupported for a format that cannot be written into a folder.
     """
 
     query: QueryId | None = None
@@ -73,7 +75,7 @@ class CopiedFolder:
         self._progress = engine.copies.begin(progress)
 
     async def write(self) -> int:
-        """Write all rows. Returns how many. Raises SqlError with no file left; so does a cancel."""
+        """Write all rows. Returns their number. On SqlError and on a cancel no file is left."""
         in_pool, folder = self._engine.in_writer_pool, Path(self._plan.table.path)
         try:
             await shielded(in_pool(lambda: folder.mkdir(parents=True)))
@@ -87,7 +89,7 @@ class CopiedFolder:
         return written.rows
 
     def _publish(self, folder: Path, written: Written) -> None:
-        """The parts under the target's name. Raises OSError, with nothing there."""
+        """Move the parts into a folder with the target's name. Raises OSError with nothing there."""
         partial = self._target.with_name(f".{self._target.name[:200]}-{uuid4().hex}")
         partial.mkdir()
         try:
@@ -96,7 +98,7 @@ class CopiedFolder:
             if not written.files:
                 self._write_empty(partial)
             sync(partial)
-            # An empty folder gives way, and nothing else does.
+            # The rename replaces an empty folder, and fails for anything else.
             partial.rename(self._target)
         except BaseException:
             with suppress(OSError):
@@ -104,7 +106,7 @@ class CopiedFolder:
             raise
 
     def _write_empty(self, partial: Path) -> None:
-        """A part without rows, which says what the columns are as far as its form does."""
+        """Write a part without rows, which declares the columns as far as its format can."""
         if self._plan.parts is None:
             schema = file_schema(self._plan.table.columns)
             pq.write_table(schema.empty_table(), partial / self._name(0))
@@ -126,13 +128,13 @@ class CopiedFolder:
 
 
 def _move(folder: Path, file: DataFile, named: Path) -> None:
-    """Also to another file system, where bytes are copied."""
+    """Move a file, also to another file system, to which its bytes are copied."""
     shutil.move(folder / file.path, named)
     sync(named)
 
 
 def require_folder_form(form: str, columns: tuple[ResultColumn, ...]) -> None:
-    """Raises FeatureNotSupported."""
+    """Check that a format can be written into a folder. Raises FeatureNotSupported."""
     if form == "binary":
         raise FeatureNotSupported(
             "not supported: COPY TO a folder in format binary", hint="Use FORMAT parquet, csv, json or text."
@@ -145,7 +147,7 @@ def require_folder_form(form: str, columns: tuple[ResultColumn, ...]) -> None:
 
 
 def _part_form(form: CopyFormat, columns: tuple[ResultColumn, ...]) -> PartForm | None:
-    """None: files as tables have them."""
+    """Return the format of the parts; None for files like those of stored tables."""
     if form.form == "parquet":
         return None
     assert form.form != "binary", "refused"
@@ -154,7 +156,7 @@ def _part_form(form: CopyFormat, columns: tuple[ResultColumn, ...]) -> PartForm 
 
 
 def _insert(plan: Root, columns: tuple[ResultColumn, ...], folder: Path, parts: PartForm | None) -> Mutate:
-    """The INSERT into a table of these columns."""
+    """Return the INSERT into a table of these columns."""
     named = tuple(TableColumn(column.name, column.type, number) for number, column in enumerate(columns, 1))
     table = Table(0, "", folder.name, named, "parquet", str(folder), (), storage=Storage(folder.name, 0))
     return Mutate((), "insert", table, plan.input, plan.columns, requirement=plan.requirement, parts=parts)

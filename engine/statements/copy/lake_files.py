@@ -1,7 +1,8 @@
-"""COPY FROM of Parquet and JSON files: an INSERT of the rows of a foreign table that has no name.
+"""COPY FROM of Parquet and JSON files: an INSERT of the rows of an unnamed foreign table.
 
-So it is planned as any INSERT ... SELECT, and run where the planner chooses: in process, or by Spark, whose tasks then write what
-they read. Columns go by their names. Those that the files lack get their defaults, unless they were asked for.
+The statement is planned as any INSERT ... SELECT, and runs where the planner chooses: in process, or on Spark, whose
+tasks then write the rows that they read. Columns are matched by name. A column that the files lack gets its default,
+unless the statement names it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def plan(
     path: Path, shown: str, file_format: FileFormat, target: exp.Table, names: Sequence[exp.Identifier] | None,
     where: exp.Expression | None, context: BindContext,
 ) -> Mutate:  # fmt: skip
-    """The INSERT. Blocks on the file system; raises SqlError."""
+    """Plan the INSERT. Blocks on the file system. Raises SqlError."""
     try:
         files, version = list_files(str(path), file_format)
     except (UndefinedFile, WrongObjectType) as error:

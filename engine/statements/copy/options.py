@@ -1,4 +1,4 @@
-"""Options of COPY: their values, and which contradict each other (copy.c: ProcessCopyOptions)."""
+"""The options of COPY: their values, and the combinations that are errors (copy.c: ProcessCopyOptions)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from wire.errors import FeatureNotSupported, InvalidColumnReference, InvalidPara
 from wire.types.client_encodings import encoding_named
 
 Form = Literal["text", "csv", "binary", "parquet", "json"]
-#: Forms that only files have, not clients.
+#: Formats that only files have, not clients.
 FILE_FORMS: Final[tuple[FileFormat, ...]] = ("parquet", "json")
 _KNOWN: Final = (
     "format", "freeze", "delimiter", "null", "header", "quote", "escape", "force_quote", "force_not_null", "force_null",
     "encoding",
 )  # fmt: skip
-#: Of COPY TO alone, and not PostgreSQL's (`engine.statements.copy.partition`).
+#: Options of COPY TO only, which PostgreSQL does not have (`engine.statements.copy.partition`).
 PARTITIONING: Final = ("partition", "query")
 _LISTS: Final = ("force_quote", "force_not_null", "force_null")
 _TRUE: Final = ("true", "on", "1")
@@ -28,8 +28,9 @@ _FALSE: Final = ("false", "off", "0")
 
 @dataclass(frozen=True, slots=True)
 class CopyFormat:
-    """layout: of a text format. encoding: as the statement says; None: the client's. freeze: whether the table is to be one
-    that the transaction has made or emptied."""
+    """The format of a COPY. layout: of a text format. encoding: the statement's; None for the client's. freeze: whether
+    the transaction must have created or emptied the table.
+    """
 
     form: Form
     layout: Layout
@@ -38,7 +39,7 @@ class CopyFormat:
 
 
 def read_options(statement: Copy) -> dict[str, CopyOption]:
-    """The options by name. Raises SqlSyntaxError for one that is unknown or there twice."""
+    """Read the options by name. Raises SqlSyntaxError for one that is unknown or given twice."""
     found: dict[str, CopyOption] = {}
     for option in statement.options:
         if option.name not in _KNOWN and (isinstance(statement, CopyFrom) or option.name not in PARTITIONING):
@@ -50,12 +51,12 @@ def read_options(statement: Copy) -> dict[str, CopyOption]:
 
 
 def written_form(statement: Copy) -> Form:
-    """The format alone. Raises SqlError."""
+    """Read only the format. Raises SqlError."""
     return _form(read_options(statement))
 
 
 def copy_format(statement: Copy, columns: Sequence[str]) -> CopyFormat:
-    """How rows are written. columns: the names of those that are copied. Raises SqlError."""
+    """Read the format of the rows. columns: the names of the copied columns. Raises SqlError."""
     options = read_options(statement)
     form = _form(options)
     header = _header(options, isinstance(statement, CopyFrom))
@@ -99,7 +100,7 @@ def _require_file(statement: Copy, form: Form, options: dict[str, CopyOption]) -
 def _check_layout(
     csv: bool, delimiter: str, null: str, quote: str, escape: str, options: dict[str, CopyOption]
 ) -> None:
-    """ProcessCopyOptions, in its order."""
+    """Check the options of a text format in the order of ProcessCopyOptions."""
     if len(delimiter.encode()) != 1:
         raise FeatureNotSupported("COPY delimiter must be a single one-byte character")
     if delimiter in "\r\n":
@@ -202,7 +203,7 @@ def _encoding(options: dict[str, CopyOption]) -> str | None:
 
 
 def _columns(options: dict[str, CopyOption], name: str, columns: Sequence[str]) -> frozenset[int]:
-    """The numbers of the columns that a list names."""
+    """Return the numbers of the columns that an option's list names."""
     option = options.get(name)
     if option is None:
         return frozenset()

@@ -1,7 +1,8 @@
-"""COPY (query) TO STDOUT (PARTITION i OF n, QUERY 'id'): which part of which cursor's rows a session is to be given.
+"""COPY (query) TO STDOUT (PARTITION i OF n, QUERY 'id'): the partition of another session's cursor that a session asks
+for.
 
-The cursor is another session's, on any member, and the rows come from there (`server.cursors.remote_partitions`). Here is only what
-the options say. Source: docs/adr/0015-copy-by-partition.md.
+The cursor belongs to another session, on any member, and the rows come from there (`server.cursors.remote_partitions`).
+This module only reads the options. Source: docs/adr/0015-copy-by-partition.md.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from engine.statements.copy.options import PARTITIONING, read_options
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidParameterValue, SqlSyntaxError
 
-#: More than there are connections.
+#: More than the number of possible connections.
 _PARTITIONS_MAX: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class CopyPartition:
-    """number: from 1 to `count`. query: the id of the cursor's query. statement: the digest of the text that it must have."""
+    """A partition of a cursor's rows. number: from 1 to `count`. query: the id of the cursor's query. statement: the
+    digest of the text that this query must have.
+    """
 
     number: int
     count: int
@@ -30,7 +33,7 @@ class CopyPartition:
 
 
 def copy_partition(statement: CopyTo) -> CopyPartition | None:
-    """The partition that a COPY is of; None where it is of no partition. Raises SqlError."""
+    """Read the partition that a COPY asks for; None if it asks for none. Raises SqlError."""
     options = read_options(statement)
     partition, query = (options.get(name) for name in PARTITIONING)
     if partition is None and query is None:
@@ -69,5 +72,5 @@ def _numbers(option: CopyOption) -> tuple[int, int]:
 
 
 def statement_digest(query: Query) -> str:
-    """A digest of a query's text, by which two members compare them."""
+    """Return a digest of a query's text, by which two members compare their texts."""
     return hashlib.sha256(query.text.strip().encode()).hexdigest()

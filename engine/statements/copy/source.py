@@ -1,4 +1,4 @@
-"""Where the bytes of a COPY FROM come from: what the server gives, and the engine asks."""
+"""The source of the bytes of a COPY FROM: the server provides it, and the engine reads from it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Protocol
 
 
 class RowSource(Protocol):
-    """The client's pieces, in their order; a piece ends anywhere."""
+    """The data that a client sends, as pieces in their order. A piece may end anywhere, even within a row."""
 
     async def next_piece(self) -> bytes | None:
-        """The next piece; None at the end. Raises QueryCanceled where the client gave up."""
+        """Return the next piece; None at the end. Raises QueryCanceled if the client aborted the COPY."""
         ...

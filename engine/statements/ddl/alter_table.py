@@ -1,15 +1,16 @@
-"""ALTER TABLE and its kin over views and sequences: what becomes of the definition, what must be asked of the rows that are
-there, and whether they are written anew.
+"""ALTER TABLE, ALTER VIEW and ALTER SEQUENCE: the new definition, the queries that verify existing rows, and whether
+the rows must be rewritten.
 
     change = alter_table(statement, definer)          # definitions, in the session's catalog
     change.rewrite                                    # rows to be written into a new folder, or None
     change.questions                                  # queries that must give no row
 
-No file is touched for a renaming, a dropped column, a default, or a text that may be longer. A new column and another type
-mean that all rows are written anew, so that all files of a table have the same columns: readers of either engine take a
-table's schema from one file. PostgreSQL writes no row anew for a column with a constant default; that is the price.
+No file is touched when a column is renamed or dropped, when a default changes, or when the maximum length of a text
+grows. Adding a column and changing a column's type rewrite all rows, so that all files of a table have the same
+columns: readers of either engine take a table's schema from one file. PostgreSQL does not rewrite rows for a new column
+with a constant default; rewriting them is the price of this rule.
 
-Actions are taken in PostgreSQL's passes (tablecmds.c: AlterTablePass), whatever the order they are written in.
+Actions are taken in PostgreSQL's passes (tablecmds.c: AlterTablePass), whatever their order in the statement.
 """
 
 from __future__ import annotations
@@ -77,8 +78,9 @@ _NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """All rows of `before`, written by `statement` into the table's new folder, bare of constraints; `finish` gives it its
-    definition."""
+    """A rewrite of a table: `statement` writes all rows of `before` into the table's new folder, without constraints,
+    and `finish` then gives the table its definition.
+    """
 
     before: Table
     statement: s.Insert
@@ -99,7 +101,9 @@ class TableChange:
 
 
 def alter_table(statement: s.AlterTable, definer: Definer) -> TableChange:
-    """Change definitions. Raises what PostgreSQL does; FeatureNotSupported for what stored tables cannot be."""
+    """Change a definition. Raises the errors that PostgreSQL raises, and FeatureNotSupported for what stored tables
+    cannot do.
+    """
     relation = definer.resolve(statement.name)
     if relation is None and (index := definer.index(statement.name)) is not None:
         _alter_index(statement, *index, definer)
@@ -128,7 +132,7 @@ def alter_table(statement: s.AlterTable, definer: Definer) -> TableChange:
 
 
 def _alter_index(statement: s.AlterTable, table: Table, index: Constraint, definer: Definer) -> None:
-    """ALTER INDEX, or ALTER TABLE of what is an index."""
+    """Apply ALTER INDEX, or an ALTER TABLE that names an index."""
     if statement.kind not in ("table", "index"):
         raise WrongObjectType(f'"{index.name}" is not a {statement.kind}')
     definer.authority.require_owner(replace(table, name=index.name), "index")
@@ -140,7 +144,7 @@ def _alter_index(statement: s.AlterTable, table: Table, index: Constraint, defin
 
 
 def _check_kind(statement: s.AlterTable, relation: StoredRelation) -> None:
-    """ALTER TABLE may be said of anything, the others of their own kind only."""
+    """Check the relation's kind. ALTER TABLE accepts any kind, the other statements only their own."""
     kind = kind_of(relation)
     if statement.kind not in ("table", kind):
         article = "an" if statement.kind == "index" else "a"
@@ -161,17 +165,17 @@ def _rename(action: s.TableAction, relation: StoredRelation, definer: Definer) -
 
 @dataclass(slots=True)
 class _Alteration:
-    """One ALTER TABLE under way. table: its definition so far."""
+    """The state of one ALTER TABLE while its actions are applied. table: its definition so far."""
 
     table: Table
     definer: Definer
     before: Table = field(init=False)
     names: Names = field(init=False)
     constraints: list[s.ConstraintDefinition] = field(default_factory=list)
-    #: What is about constraints as they are when all others have been made.
+    #: Actions on constraints, which are applied after all other actions.
     later: list[s.ValidateConstraint | s.AlterConstraint] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
-    #: Values of columns that change, by number; None is an added column, which takes its default.
+    #: The values of columns that change, by number; None for an added column, which takes its default.
     values: dict[int, exp.Expression | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -222,7 +226,7 @@ class _Alteration:
         """Put the new definition into the catalog, with or without its rows."""
         catalog = self.definer.catalog
         if not self.values:
-            # What was dropped with a column may have changed the table meanwhile.
+            # Objects that were dropped with a column may have changed the table in the catalog.
             catalog.objects.put(self.table, replacing=True)
             return None
         bare = tuple(replace(column, nullable=True) for column in self.table.columns)
@@ -473,7 +477,7 @@ class _Alteration:
 
 
 def _is_other_column(found: Thing, named: Thing) -> bool:
-    """Whether it is a column that is generated of the one that is dropped."""
+    """Return whether an object is a column that is generated from the one that is dropped."""
     return found.kind == "column" and found.oid == named.oid and found != named
 
 

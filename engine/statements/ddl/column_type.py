@@ -1,4 +1,6 @@
-"""ALTER COLUMN ... SET DATA TYPE: what forbids another type for a column, and whether rows must be written anew for it."""
+"""ALTER COLUMN ... SET DATA TYPE: the conditions under which a column's type cannot change, and whether rows must be
+rewritten for it.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,9 @@ _TEXTS: Final = (t.TEXT, t.VARCHAR)
 
 
 def check_type(table: Table, column: TableColumn, changed: TableColumn, *, using: bool, definer: Definer) -> None:
-    """Raise what PostgreSQL does where a column may not get another type. changed: the column with it; using: whether an
-    expression says how values are converted."""
+    """Raise PostgreSQL's error if a column cannot get another type. changed: the column with the new type. using:
+    whether an expression converts the values.
+    """
     if changed.type.pg.category == "P":
         raise InvalidTableDefinition(f'column "{column.name}" has pseudo-type {changed.type.pg.sql_name}')
     check_layout(table, column, "alter")
@@ -72,7 +75,9 @@ def _check_generated(table: Table, column: TableColumn, using: bool) -> None:
 
 
 def _check_foreign_keys(table: Table, definer: Definer, column: TableColumn, typ: SqlType) -> None:
-    """Values of a foreign key and of the key that it names are compared: their types may not part."""
+    """Check that the column's new type still fits its foreign keys, and the foreign keys that reference it, because
+    their values are compared.
+    """
     named = any(
         names_column(constraint, table.oid, column.number)
         for other in definer.snapshot.tables()
@@ -87,7 +92,7 @@ def _check_foreign_keys(table: Table, definer: Definer, column: TableColumn, typ
 
 
 def _check_dependents(table: Table, definer: Definer, column: TableColumn) -> None:
-    """The column's default and the checks that read it must go on making sense."""
+    """Check that the column's default, and the check constraints that read it, can be bound with the new type."""
     if column.default is not None and not column.identity and not column.generated:
         try:
             bind_default(read_formula(column.default), column.name, column.type, definer.context())
@@ -106,7 +111,9 @@ def _check_dependents(table: Table, definer: Definer, column: TableColumn) -> No
 
 
 def is_relabelling(source: SqlType, target: SqlType) -> bool:
-    """Whether every value, as files hold it, is one of the new type: a text that may be as long or longer."""
+    """Return whether every value, as files store it, is also a value of the new type: a text whose maximum length does
+    not shrink.
+    """
     if source.pg is target.pg and source.modifier == target.modifier:
         return True
     if source.pg not in _TEXTS or target.pg not in _TEXTS:

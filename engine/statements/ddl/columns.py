@@ -1,5 +1,6 @@
-"""A column as written, made a column of a table: its type, its default or sequence, whether it takes nulls
-(parse_utilcmd.c: transformColumnDefinition; heap.c: CheckAttributeType)."""
+"""Turns a column definition of a statement into a column of a table: its type, its default or sequence, whether it
+takes nulls (parse_utilcmd.c: transformColumnDefinition; heap.c: CheckAttributeType).
+"""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ _SYSTEM_COLUMNS: Final = frozenset(("tableoid", "xmin", "cmin", "xmax", "cmax", 
 
 
 class ColumnMaker:
-    """Makes the columns of one table. sequences: those that go with them, to be put into the catalog beside the table."""
+    """Makes the columns of one table. sequences: the sequences that belong to them, which the caller puts into the
+    catalog with the table.
+    """
 
     def __init__(self, definer: Definer, table: QualifiedName, schema: str, oid: int, names: Names) -> None:
         self._definer = definer
@@ -53,7 +56,9 @@ class ColumnMaker:
         self.sequences: list[Sequence] = []
 
     def make(self, written: ColumnDefinition, number: int) -> TableColumn:
-        """The column but for its default, which `with_default` binds. Raises what PostgreSQL does of one column."""
+        """Make a column without its default, which `with_default` binds. Raises PostgreSQL's errors about a single
+        column.
+        """
         serial = self._serial(written)
         if serial is not None:
             return self._make_numbered(written, st.of(serial), number, "")
@@ -71,7 +76,7 @@ class ColumnMaker:
         return TableColumn(written.name, typ, number, not (written.not_null or key), generated=generated, domain=domain)
 
     def with_default(self, column: TableColumn, written: ColumnDefinition, table: Table) -> TableColumn:
-        """table: with all its columns."""
+        """Add the default to a column. table: the table with all of its columns."""
         if written.generated is not None:
             context = self._definer.context()
             row = RowOfTable.of(table, context)
@@ -106,12 +111,12 @@ class ColumnMaker:
         return SqlSyntaxError(f'{what} for column "{written.name}" of table "{self._table}"')
 
     def with_identity(self, column: TableColumn, written: ColumnDefinition) -> TableColumn:
-        """A column that is there made an identity."""
+        """Make an existing column an identity column."""
         made = self._make_numbered(written, column.type, column.number, written.identity)
         return replace(column, default=made.default, identity=made.identity)
 
     def _make_numbered(self, written: ColumnDefinition, typ: SqlType, number: int, identity: str) -> TableColumn:
-        """A column that takes its values of a sequence of its own."""
+        """Make a column that takes its values from a sequence of its own."""
         options = written.sequence or SequenceOptions()
         if options.name is not None and self._names.has_relation(options.name.name):
             raise DuplicateTable(f'relation "{options.name.name}" already exists')
@@ -127,8 +132,9 @@ class ColumnMaker:
 
 
 def stored_default(formula: Formula, column: TableColumn, definer: Definer) -> str | None:
-    """A default bound, for the sake of what is wrong with it, and as it is stored; DEFAULT NULL is none, but where a domain's
-    default would be the column's."""
+    """Bind a default, so that its errors are raised, and return it as it is stored. DEFAULT NULL gives None, unless the
+    column's type is a domain, whose own default would then apply.
+    """
     bound = bind_default(formula.tree, column.name, column.type, definer.context())
     if formula.text.strip().lower() == "null":
         return None if column.domain is None else f"NULL::{column.type.pg.sql_name}"
@@ -137,7 +143,7 @@ def stored_default(formula: Formula, column: TableColumn, definer: Definer) -> s
 
 
 def check_names(columns: Iterable[str]) -> None:
-    """CheckAttributeNamesTypes. Raises DuplicateColumn."""
+    """Check column names, as CheckAttributeNamesTypes does. Raises DuplicateColumn."""
     seen: set[str] = set()
     for name in columns:
         if name in seen:

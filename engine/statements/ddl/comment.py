@@ -1,4 +1,4 @@
-"""COMMENT ON. An empty text is none (comment.c: CreateComments)."""
+"""COMMENT ON. An empty text removes the comment (comment.c: CreateComments)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wire.errors import (
 
 
 def comment(statement: Comment, definer: Definer) -> None:
-    """Raises UndefinedTable, UndefinedColumn, UndefinedObject, InvalidSchemaName, WrongObjectType."""
+    """Run COMMENT ON. Raises UndefinedTable, UndefinedColumn, UndefinedObject, InvalidSchemaName, WrongObjectType."""
     text = statement.comment or None
     match statement.kind:
         case "schema":

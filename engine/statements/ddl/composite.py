@@ -1,8 +1,10 @@
-"""CREATE TYPE ... AS (attributes), and ALTER TYPE of composite types. No file is touched: an attribute's number says which field of
-the stored structs it is (`wire.types.pg_types.Attribute.field`), and what a file lacks is null.
+"""CREATE TYPE ... AS (attributes), and ALTER TYPE of composite types. No file is touched: an attribute's number
+identifies its field in the stored structs (`wire.types.pg_types.Attribute.field`), and a field that a file lacks is
+null.
 
-An attribute's type never changes where a table has a column of the composite type, as in PostgreSQL, and here none that such a
-column has goes with the last attribute that files know.
+As in PostgreSQL, an attribute's type cannot change while a table has a column of the composite type. Unlike in
+PostgreSQL, while there is such a column, the type must keep at least one of the attributes that it had before the
+statement, because files know only those.
 
 Source: PostgreSQL 15, typecmds.c (DefineCompositeType), tablecmds.c (ATExecAddColumn, ATExecDropColumn, renameatt).
 """
@@ -42,7 +44,9 @@ from wire.types import pg_types as t
 
 
 def create_composite(statement: CreateComposite, definer: Definer) -> None:
-    """Raises DuplicateObject, DuplicateColumn, InvalidTableDefinition, and what the attributes' types raise."""
+    """Create a composite type. Raises DuplicateObject, DuplicateColumn, InvalidTableDefinition, and the errors of the
+    attributes' types.
+    """
     name, catalog = statement.name, definer.catalog
     schema = schema_of_new_type(name, definer)
     made: list[Attribute] = []
@@ -69,7 +73,7 @@ def _attribute(written: AttributeDefinition, number: int, definer: Definer) -> A
 
 
 def rename_attribute(typ: CompositeType, action: RenameAttribute, definer: Definer) -> None:
-    """Raises UndefinedColumn, DuplicateColumn."""
+    """Rename an attribute of a composite type. Raises UndefinedColumn, DuplicateColumn."""
     if not any(item.name == action.name for item in typ.attributes):
         raise UndefinedColumn(f'column "{action.name}" does not exist')
     if any(item.name == action.to for item in typ.attributes):
@@ -80,7 +84,7 @@ def rename_attribute(typ: CompositeType, action: RenameAttribute, definer: Defin
 
 
 def alter_attributes(typ: CompositeType, actions: tuple[AttributeAction, ...], definer: Definer) -> None:
-    """Raises UndefinedColumn, DuplicateColumn, FeatureNotSupported."""
+    """Add, drop and alter attributes of a composite type. Raises UndefinedColumn, DuplicateColumn, FeatureNotSupported."""
     for action in actions:
         _require_unsaid(typ, definer, with_views=not isinstance(action, AddAttribute))
     changed = typ
@@ -114,7 +118,7 @@ def _with_attribute(typ: CompositeType, written: AttributeDefinition, definer: D
 
 
 def _within(typ: CompositeType, snapshot: Snapshot) -> set[int]:
-    """The OIDs of a type, of arrays of it, and of all types that have them."""
+    """Return the OIDs of a type, of arrays of it, and of all types that contain one of them."""
     found = {typ.oid, typ.array}
     while True:
         more = {
@@ -141,7 +145,7 @@ def _retype_attribute(typ: CompositeType, written: AttributeDefinition, definer:
     old = next((item for item in typ.attributes if item.name == written.name), None)
     if old is None:
         raise UndefinedColumn(f'column "{written.name}" of relation "{typ.name}" does not exist')
-    # Those of arrays are found first, through the type of arrays, which is older than its users.
+    # Columns of the array type come first, because the array type is older than the columns.
     users = sorted(columns_of(typ, definer.snapshot), key=lambda user: not user[1].declared_type.is_array)
     for relation, column in users[:1]:
         raise FeatureNotSupported(
@@ -155,7 +159,7 @@ def _retype_attribute(typ: CompositeType, written: AttributeDefinition, definer:
 
 
 def columns_of(typ: UserType, snapshot: Snapshot) -> Iterator[tuple[Table, TableColumn]]:
-    """The columns of tables whose values have values of the type inside."""
+    """Yield the columns of tables whose values contain values of the type."""
     of = type_of(snapshot.types)
     for table in snapshot.tables():
         for column in table.columns:
@@ -172,8 +176,10 @@ def _inside(typ: t.PgType) -> Iterator[int]:
 
 
 def _require_unsaid(typ: CompositeType, definer: Definer, *, with_views: bool = True) -> None:
-    """Stored texts say attributes by name, or how many there are. with_views: also where no text names the type, but a view
-    reads or has a column of it."""
+    """Refuse a change if a stored definition uses the type, because stored texts contain the names of attributes, or
+    depend on their number. with_views: also refuse it if no text names the type, but a view reads a column of it, or
+    has one.
+    """
 
     for relation in definer.snapshot.relations.values():
         said = any(names_type(text, typ.name) for text in definer.texts_of(relation))
@@ -193,7 +199,7 @@ def _shows(relation: StoredRelation, typ: CompositeType, definer: Definer) -> bo
 
 
 def composite(typ: UserType) -> CompositeType:
-    """Raises WrongObjectType."""
+    """Return the type as a composite type. Raises WrongObjectType for another one."""
     if not isinstance(typ, CompositeType):
         raise WrongObjectType(f"{typ.name} is not a composite type")
     return typ

@@ -1,5 +1,5 @@
-"""Scans that verify existing rows before a table promises something of them: each question is a query that must give no row,
-and says what is wrong where it gives one.
+"""Scans that verify a table's existing rows before a new constraint is recorded. Each question is a query that must
+return no row; if it returns one, the error message is made from that row.
 
 Source: PostgreSQL 15, tablecmds.c (ATRewriteTable), index.c and tuplesort's comparetup_index_btree for keys.
 """
@@ -24,7 +24,9 @@ from wire.types.output import OutputSettings
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """error: what to raise, given the row (a batch of one), how values are written, and which are shown of a table."""
+    """A query that must return no row. error: makes the exception from the row (a batch of one), the settings by which
+    values are printed, and the columns of a table that messages may show.
+    """
 
     tree: exp.Expression
     error: Callable[[pa.RecordBatch, OutputSettings, Callable[[Table], ShownColumns]], SqlError]
@@ -47,7 +49,7 @@ def violation_query(table: Table, check: Constraint) -> Question:
 
 
 def null_in_domain(table: Table, column: TableColumn) -> Question:
-    """Return the question of `not_null` for a domain that takes no nulls any more."""
+    """Return the question of `not_null` for a domain that becomes NOT NULL."""
     message = f'column "{column.name}" of table "{table.name}" contains null values'
     about = About(table.schema, table.name, column.name)
     tree = _select([exp.Literal.number(1)], table, where=_is_null(column.name))
@@ -55,7 +57,7 @@ def null_in_domain(table: Table, column: TableColumn) -> Question:
 
 
 def breaks_domain(table: Table, column: TableColumn, condition: exp.Expression) -> Question:
-    """Return the question of `violation_query` for a domain's new condition, said of the column."""
+    """Return the question of `violation_query` for a new condition of a domain, applied to the column."""
     message = f'column "{column.name}" of table "{table.name}" contains values that violate the new constraint'
     about = About(table.schema, table.name, column.name)
     tree = _select([exp.Literal.number(1)], table, where=exp.Not(this=condition))
@@ -63,7 +65,7 @@ def breaks_domain(table: Table, column: TableColumn, condition: exp.Expression) 
 
 
 def keys_twice(table: Table, key: Constraint) -> Question:
-    """A key that the table's rows have twice."""
+    """Return the question whether the table's rows have a duplicate key."""
 
     def error(row: pa.RecordBatch, settings: OutputSettings, shown: Callable[[Table], ShownColumns]) -> SqlError:
         return UniqueViolation(
@@ -76,7 +78,9 @@ def keys_twice(table: Table, key: Constraint) -> Question:
 
 
 def without_match(table: Table, constraint: Constraint, there: Table) -> list[Question]:
-    """Rows that name a key which is not there. there: the table that the constraint names."""
+    """Return the questions for rows that reference a key that does not exist. there: the table that the constraint
+    references.
+    """
     own, other = _table_reference(table), _table_reference(there)
     found = [
         Question(

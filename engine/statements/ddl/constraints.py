@@ -1,5 +1,6 @@
-"""Constraints as written, made a table's: named, bound, their columns looked up (parse_utilcmd.c:
-transformIndexConstraint; heap.c: AddRelationNewConstraints)."""
+"""Turns the constraints of a statement into constraints of a table: names them, binds them, and looks up their columns
+(parse_utilcmd.c: transformIndexConstraint; heap.c: AddRelationNewConstraints).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ from wire.types import pg_types as t
 
 
 def with_constraints(table: Table, written: Sequence[ConstraintDefinition], definer: Definer, names: Names) -> Table:
-    """The table with constraints added: keys first, as PostgreSQL makes them last of all but judges them first."""
+    """Return the table with the constraints added. All keys are checked first; then checks are added, then keys, the
+    primary key first, then foreign keys. PostgreSQL, too, creates keys late and checks them early.
+    """
     keys = [c for c in written if c.kind in ("primary key", "unique")]
     primary = [c for c in keys if c.kind == "primary key"]
     if len(primary) + sum(c.kind == "primary key" for c in table.constraints) > 1:
@@ -69,7 +72,7 @@ def _check_free(table: Table, name: str) -> None:
 
 
 def _with_key(table: Table, written: ConstraintDefinition, definer: Definer, names: Names) -> Table:
-    """The table with a key; none where an unnamed one says what another of the same CREATE TABLE does already."""
+    """Return the table with a key added. An unnamed key that another key of the same CREATE TABLE repeats is not added."""
     primary = written.kind == "primary key"
     said = (written.columns, written.included, written.nulls_not_distinct)
     same = [c for c in table.constraints if c.is_key and (c.columns, c.included, c.nulls_not_distinct) == said]

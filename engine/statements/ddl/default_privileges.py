@@ -1,7 +1,8 @@
-"""ALTER DEFAULT PRIVILEGES: what objects that a role makes from now on are to have (aclchk.c: ExecAlterDefaultPrivilegesStmt,
-SetDefaultACL).
+"""ALTER DEFAULT PRIVILEGES: the privileges that objects get which a role creates from now on (aclchk.c:
+ExecAlterDefaultPrivilegesStmt, SetDefaultACL).
 
-Those of a schema are added to what holds everywhere; so that nothing can be taken away there that is given elsewhere.
+The default privileges of a schema are added to the global ones, so a privilege that is granted globally cannot be
+revoked for a schema.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ _LETTERS: dict[GrantKind, Kind] = {"table": "r", "sequence": "s", "schema": "n",
 
 
 def alter_default_privileges(statement: AlterDefaultPrivileges, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, InvalidSchemaName, InvalidGrantOperation, UndefinedObject."""
+    """Run ALTER DEFAULT PRIVILEGES. Raises InsufficientPrivilege, InvalidSchemaName, InvalidGrantOperation,
+    UndefinedObject.
+    """
     wanted = wanted_of(statement.action, ground, relation=False)
     letter = _LETTERS[statement.action.kind]
     owners = [ground.meant(name) for name in statement.roles] or [ground.current]

@@ -1,4 +1,4 @@
-"""Dispatch table of the statements that define something: each one's function and its command tag."""
+"""Dispatch table of the DDL statements: the function and the command tag of each."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _TAGS: Final = {
 
 
 def define(statement: s.Statement, definer: Definer) -> str:
-    """Carry out one of `DEFINITIONS`; the tag. Blocks on the disk. Raises SqlError."""
+    """Run one of `DEFINITIONS`, and return its tag. Blocks on the disk. Raises SqlError."""
     _DOERS[type(statement)](statement, definer)
     tag = _tag(statement)
     assert tag is not None, "it defines something"
@@ -79,14 +79,14 @@ def define(statement: s.Statement, definer: Definer) -> str:
 
 
 def refuse_in_read_only(statement: s.Statement) -> None:
-    """Raises ReadOnlySqlTransaction for a statement that changes definitions (utility.c: PreventCommandIfReadOnly)."""
+    """Raise ReadOnlySqlTransaction for a statement that changes definitions (utility.c: PreventCommandIfReadOnly)."""
     tag = _tag(statement)
     if tag is not None and not isinstance(statement, s.Reindex):
         raise ReadOnlySqlTransaction(f"cannot execute {tag} in a read-only transaction")
 
 
 def _tag(statement: s.Statement) -> str | None:
-    """None for a statement that defines nothing."""
+    """Return the command tag; None for a statement that is no definition."""
     match statement:
         case s.CreateTableAs(into=into):
             return "SELECT INTO" if into else "CREATE TABLE AS"

@@ -1,8 +1,8 @@
-"""Definitions that come with rows, with a query, or from Spark: CREATE VIEW, CREATE TABLE AS, materialized views, ALTER TABLE,
+"""DDL statements that involve rows, a query, or Spark: CREATE VIEW, CREATE TABLE AS, materialized views, ALTER TABLE,
 IMPORT FOREIGN SCHEMA.
 
-The definition changes in the session's catalog, and then rows are written, as by INSERT, or asked for. Nothing here undoes
-anything: the statement's transaction does, where a later step fails.
+The definition changes in the session's catalog first. Then rows are written, as by INSERT, or verified by queries. This
+module undoes nothing: if a later step fails, the statement's transaction is rolled back.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 async def run(session: SessionContext, engine: SessionServices, prepared: Prepared, arguments: Sequence[Any]) -> str:
-    """Carry out one of `STATEMENTS`; the command tag. Raises SqlError. arguments: only CREATE TABLE AS takes some."""
+    """Run one of `STATEMENTS`, and return its command tag. Raises SqlError. arguments: only CREATE TABLE AS takes any."""
     statement = prepared.statement
     if isinstance(statement, s.CreateTableAs):
         return await _create_table_as(session, engine, statement, prepared.parameters, arguments)
@@ -109,7 +109,9 @@ async def _refresh(session: SessionContext, engine: SessionServices, statement: 
 
 
 def _not_unique(error: UniqueViolation) -> UniqueViolation:
-    """Return PostgreSQL's error for a duplicate key in an index that it makes anew, as it does for all rows of a refresh."""
+    """Return the error that PostgreSQL raises for a duplicate key when it rebuilds an index, which it does after a
+    refresh of all rows.
+    """
     assert error.about is not None, "a violation names its constraint"
     detail = None if error.detail is None else f"{error.detail.removesuffix('already exists.')}is duplicated."
     return UniqueViolation(
@@ -136,7 +138,7 @@ async def _import_foreign_schema(
 
 
 async def _alter_table(session: SessionContext, engine: SessionServices, statement: s.AlterTable) -> str:
-    """Definitions change first, then the rows are written anew or asked, where the change wants it."""
+    """Change the definition first; then rewrite the rows or run the questions about them, if the change needs it."""
     definer = session.environment.definer()
     change = await engine.in_operation_pool(lambda: alter_table(statement, definer))
     if (rewrite := change.rewrite) is not None:
@@ -188,13 +190,16 @@ async def _fill(
     parameters: Sequence[t.PgType] = (),
     arguments: Sequence[Any] = (),
 ) -> int:
-    """Carry out an INSERT of our own; how many rows it wrote. before: see `BEFORE`."""
+    """Run an INSERT that the server generates, and return the number of rows that it wrote. before: the table that it
+    reads under the name `BEFORE`.
+    """
     context, catalog = session.environment.context([p.oid for p in parameters], {})
     if before is not None:
         context.catalog = NamedTables({BEFORE: refresh(before) if isinstance(before, Table) else before}, catalog)
     planned = await plan_mutation(engine, statement, context, catalog.reads.values, None)
     if isinstance(before, View):
-        # A refresh is for whoever may look after the view; its query reads what the view's owner may.
+        # The right to refresh belongs to the role that maintains the view; the view's query has the privileges of the
+        # view's owner.
         session.authority().require(needed for needed in planned.requirements if needed.relation != before.oid)
     await query_run.guard(session, engine, planned.bound.locks, planned.reads)
     return (await run_mutation(session, engine, planned, arguments)).rows

@@ -1,5 +1,5 @@
-"""CREATE DOMAIN and ALTER DOMAIN. No file is touched: columns of a domain are columns of what is below it, and what is written to
-them is checked (`engine.sql.binder.domains`).
+"""CREATE DOMAIN and ALTER DOMAIN. No file is touched: a column of a domain is stored as a column of the domain's base
+type, and values written to it are checked (`engine.sql.binder.domains`).
 
 Source: PostgreSQL 15, typecmds.c (DefineDomain, AlterDomainDefault, AlterDomainNotNull, AlterDomainAddConstraint,
 validateDomainConstraint, domainAddConstraint).
@@ -30,7 +30,7 @@ from wire.types import pg_types as t
 
 
 def create_domain(statement: d.CreateDomain, definer: Definer) -> None:
-    """Raises DuplicateObject, DatatypeMismatch, and what its type, default and checks raise."""
+    """Create a domain. Raises DuplicateObject, DatatypeMismatch, and the errors of its type, default and checks."""
     name, catalog = statement.name, definer.catalog
     schema = schema_of_new_type(name, definer)
     with without_position():
@@ -148,8 +148,10 @@ def _questions(domain: DomainType, action: object, definer: Definer) -> Iterator
 
 
 def _require_not_inside(domain: DomainType, action: object, definer: Definer) -> None:
-    """A constraint is asked of columns, not of what arrays and composite values have inside. PostgreSQL refuses it where a table
-    has such a column, unless nobody asks about its rows; here it is refused for a type that has the domain inside, too."""
+    """Refuse a new constraint if a column contains the domain within an array or a composite value, because constraints
+    are checked for columns only. PostgreSQL refuses it if a table has such a column, unless existing rows are not
+    checked; here it is also refused if a composite type contains the domain.
+    """
     match action:
         case d.SetDomainNotNull(not_null=True) if not domain.not_null:
             asks = True
@@ -176,7 +178,7 @@ def _require_not_inside(domain: DomainType, action: object, definer: Definer) ->
 
 
 def _inside(typ: t.PgType, domain: DomainType) -> Iterator[str]:
-    """The names of types that a type's values have inside and that are the domain, or made of it."""
+    """Yield the names of the types within a type that are the domain, or that are based on it."""
     for part in (*(item.type for item in typ.attributes), *filter(None, (typ.element_type,))):
         if _is_made_of(part, domain):
             yield part.sql_name
@@ -193,7 +195,7 @@ def _is_made_of(typ: t.PgType, domain: DomainType) -> bool:
 
 
 def _columns(domain: DomainType, definer: Definer) -> Iterator[tuple[Table, TableColumn]]:
-    """The columns of stored tables that are of the domain, or of one that is made of it."""
+    """Yield the columns of stored tables whose type is the domain, or one that is based on it."""
     for table in definer.snapshot.tables():
         for column in table.columns:
             typ = column.domain

@@ -1,4 +1,5 @@
-"""DROP: what is meant by the names, and whether it may go. What goes with it: `engine.statements.shared.dependencies`.
+"""DROP: look up the named objects, and decide whether they may be dropped. `engine.statements.shared.dependencies`
+finds the objects that are dropped with them.
 
 Source: PostgreSQL 15, tablecmds.c (RemoveRelations, DropErrorMsgWrongType), dropcmds.c (does_not_exist_skipping).
 """
@@ -30,7 +31,7 @@ from wire.errors import (
 from wire.types import pg_types as t
 
 _ARTICLES: Final = {"index": "an"}
-#: Kinds whose absence is another error than that of a table.
+#: Kinds for which a missing object is another error than for a table.
 _OBJECTS: Final = ("index", "foreign table")
 
 
@@ -41,8 +42,9 @@ def drop(
     notify: Notify,
     authority: Authority = UNBOUNDED,
 ) -> None:
-    """Carry out a DROP. Raises UndefinedTable, WrongObjectType, DependentObjectsStillExist, InsufficientPrivilege, as PostgreSQL
-    says them."""
+    """Run a DROP. Raises UndefinedTable, WrongObjectType, DependentObjectsStillExist, InsufficientPrivilege, with
+    PostgreSQL's messages.
+    """
     snapshot = catalog.current()
     find = {"schema": _find_schema, "type": _find_type, "domain": _find_type}.get(statement.kind, _find_relation)
     things = [find(name, statement, snapshot, search_path, notify, authority) for name in statement.names]
@@ -98,7 +100,7 @@ def _find_type(
 
 
 def _is_own(name: QualifiedName) -> bool:
-    """Whether a type is PostgreSQL's."""
+    """Return whether a type is one of PostgreSQL's."""
     return name.schema in (None, PG_CATALOG) and name.name in t.BY_NAME
 
 
@@ -130,7 +132,7 @@ def _find_relation(
 def _require_may_drop(
     relation: StoredRelation | UserType, kind: str, name: str, snapshot: Snapshot, authority: Authority
 ) -> None:
-    """Whoever owns the relation may, or its schema. Raises InsufficientPrivilege."""
+    """Check that the role owns the relation or its schema. Raises InsufficientPrivilege."""
     schema = snapshot.schemas.get(relation.schema)
     if not authority.owns(relation) and not (schema and authority.judge.owns(authority.role, schema.oid)):
         raise InsufficientPrivilege(f"must be owner of {kind} {name}")
@@ -142,7 +144,7 @@ def _key(name: QualifiedName, snapshot: Snapshot, path: Sequence[str]) -> tuple[
 
 
 def _refuse_key(statement: Drop, table: Table, key: Constraint) -> None:
-    """A key's index is never dropped by itself."""
+    """Raise the error for dropping the index of a key, which can only be dropped with its constraint."""
     if statement.kind != "index":
         raise WrongObjectType(f'"{key.name}" is not a {statement.kind}', hint="Use DROP INDEX to remove an index.")
     raise DependentObjectsStillExist(
@@ -152,7 +154,7 @@ def _refuse_key(statement: Drop, table: Table, key: Constraint) -> None:
 
 
 def _report_missing(name: QualifiedName, statement: Drop, snapshot: Snapshot, notify: Notify) -> None:
-    """Raises unless IF EXISTS was said."""
+    """Report an object that does not exist: an error, or a notice with IF EXISTS."""
     lost = name.schema is not None and not snapshot.has_schema(name.schema) and name.schema != PG_CATALOG
     what = f'schema "{name.schema}"' if lost else f'{statement.kind} "{name.name}"'
     message = f"{what} does not exist"
@@ -167,7 +169,7 @@ def _report_missing(name: QualifiedName, statement: Drop, snapshot: Snapshot, no
 
 
 def _require_free(relation: StoredRelation, dependencies: Dependencies) -> None:
-    """Refuses an identity column's sequence, which is named but no object of its own."""
+    """Refuse to drop the sequence of an identity column, which has a name but belongs to its column."""
     if isinstance(relation, NumberSequence) and relation.internal and relation.owner is not None:
         column = dependencies.describe(Thing(*relation.owner, kind="column"))
         raise DependentObjectsStillExist(
@@ -177,7 +179,7 @@ def _require_free(relation: StoredRelation, dependencies: Dependencies) -> None:
 
 
 def _require_droppable(relation: StoredRelation, dependencies: Dependencies) -> None:
-    """Refuses what the topology declares, in PostgreSQL's words about what an extension has made."""
+    """Refuse to drop a relation that the topology declares, with PostgreSQL's message for an object of an extension."""
     if isinstance(relation, Table) and relation.parts:
         raise DependentObjectsStillExist(
             f"cannot drop {dependencies.describe(Thing(relation.oid))} because the topology file requires it",

@@ -1,10 +1,11 @@
-"""CREATE EXTENSION and DROP EXTENSION: there are none but what a member has itself (`engine.pg_catalog.extension`), and for
-those that come with PostgreSQL that stops nobody.
+"""CREATE EXTENSION and DROP EXTENSION. The only extensions are those that a member provides itself
+(`engine.pg_catalog.extension`); the extensions that come with PostgreSQL are accepted and bring nothing.
 
-Migrations and test suites begin with `CREATE EXTENSION IF NOT EXISTS` for what they might use ("uuid-ossp" for a function that
-PostgreSQL has had itself since 13, citext for a column of another database). One of PostgreSQL's own is therefore accepted with
-a notice that it brings nothing; pg_extension does not list it, and whoever uses a type or function of it is told by name that it
-does not exist. Any other is refused in PostgreSQL's words for one that is not installed (extension.c).
+Migrations and test suites begin with `CREATE EXTENSION IF NOT EXISTS` for extensions that they might use ("uuid-ossp"
+for a function that PostgreSQL has had itself since 13, citext for a column of another database). So an extension of
+PostgreSQL's own is accepted with a notice that it brings nothing. pg_extension does not list it, and a statement that
+uses one of its types or functions fails with an error that names the missing type or function. Any other extension is
+refused with PostgreSQL's message for one that is not installed (extension.c).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from engine.statements.shared.definer import Definer
 from engine.statements.shared.names import required_by_system
 from wire.errors import DuplicateObject, FeatureNotSupported, UndefinedObject
 
-#: pg_available_extensions of PostgreSQL 15 as its own sources build it.
+#: The rows of pg_available_extensions in PostgreSQL 15 as its own sources build it.
 POSTGRES: Final = frozenset(
     (
         "adminpack", "amcheck", "autoinc", "bloom", "btree_gin", "btree_gist", "citext", "cube", "dblink", "dict_int",
@@ -29,12 +30,12 @@ POSTGRES: Final = frozenset(
     )
 )  # fmt: skip
 
-#: What they bring is there from the beginning.
+#: Extensions whose functions a member always has.
 _THERE: Final = frozenset(("pg_stat_statements",))
 
 
 def create_extension(statement: CreateExtension, definer: Definer) -> None:
-    """Raises DuplicateObject, and FeatureNotSupported for one that is none of PostgreSQL's."""
+    """Run CREATE EXTENSION. Raises DuplicateObject, and FeatureNotSupported for an extension that is not PostgreSQL's."""
     if statement.name == SLUICE and not statement.if_not_exists:
         raise DuplicateObject(f'extension "{SLUICE}" already exists')
     if statement.name == SLUICE:
@@ -51,7 +52,7 @@ def create_extension(statement: CreateExtension, definer: Definer) -> None:
 
 
 def drop_extension(statement: DropExtension, definer: Definer) -> None:
-    """Raises UndefinedObject, DependentObjectsStillExist."""
+    """Run DROP EXTENSION. Raises UndefinedObject, DependentObjectsStillExist."""
     for name in statement.names:
         if name == SLUICE:
             raise required_by_system(f"extension {SLUICE}")

@@ -1,4 +1,4 @@
-"""Filling a table from a query, as INSERT does: CREATE TABLE AS, and ALTER TABLE where all rows are written anew."""
+"""Fills a table from a query, as INSERT does: for CREATE TABLE AS, and for an ALTER TABLE that rewrites all rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.catalog.model.objects import Table
 from engine.sql.parser.nodes.statements import Insert
 from engine.statements.shared.named_tables import table_reference
 
-#: The name of a table as it was before it is written anew, or of a materialized view's query (`NamedTables`).
+#: The name of a table's former state while it is rewritten, or of a materialized view's query (`NamedTables`).
 BEFORE: Final = "before"
 
 
@@ -25,7 +25,7 @@ def insert_statement(table: Table, rows: exp.Expression, columns: Sequence[str] 
 
 
 def reading_before(values: Sequence[exp.Expression]) -> exp.Select:
-    """SELECT values FROM the table as it was."""
+    """SELECT values FROM the table's former state."""
     return exp.Select(expressions=list(values), from_=exp.From(expressions=[table_reference(BEFORE)]))
 
 

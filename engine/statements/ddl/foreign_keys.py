@@ -1,5 +1,7 @@
-"""FOREIGN KEY as written, made a table's: the key that it names is looked up (tablecmds.c: ATAddForeignKeyConstraint,
-transformFkeyGetPrimaryKey, transformFkeyCheckAttrs). What it does when rows change: `engine.statements.dml.foreign_keys`."""
+"""Turns a FOREIGN KEY of a statement into a constraint of a table, by looking up the key that it references
+(tablecmds.c: ATAddForeignKeyConstraint, transformFkeyGetPrimaryKey, transformFkeyCheckAttrs).
+`engine.statements.dml.foreign_keys` enforces it when rows change.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,14 @@ from wire.errors import (
 )
 from wire.types import pg_types as t
 
-#: Types that an index on any of them compares with the others (pg_amop, of btree).
+#: Families of types whose values an index compares with each other (pg_amop, of btree).
 _FAMILIES: Final = (
     {t.INT2, t.INT4, t.INT8}, {t.FLOAT4, t.FLOAT8}, {t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ}, {t.TEXT, t.VARCHAR, t.NAME}
 )  # fmt: skip
 
 
 def with_foreign_key(table: Table, written: ConstraintDefinition, definer: Definer, names: Names) -> Table:
-    """The table with one more. Raises as PostgreSQL does."""
+    """Return the table with one more foreign key. Raises as PostgreSQL does."""
     assert written.references is not None
     said = written.references
     there = _find_referenced(table, said, definer)
@@ -70,7 +72,7 @@ def with_foreign_key(table: Table, written: ConstraintDefinition, definer: Defin
 
 
 def _find_referenced(table: Table, said: ReferencedKey, definer: Definer) -> Table:
-    """The table that is named; it may be the one that is being made."""
+    """Find the referenced table, which may be the one that is being created."""
     if said.table.name == table.name and said.table.schema in (None, table.schema):
         return table
     found = definer.resolve(said.table)
@@ -94,7 +96,7 @@ def _column(table: Table, name: str) -> TableColumn:
 
 
 def _set_column(table: Table, name: str, own: Sequence[TableColumn]) -> int:
-    """The number of a column that ON DELETE SET ... names (validateFkOnDeleteSetColumns)."""
+    """Return the number of a column that ON DELETE SET ... names (validateFkOnDeleteSetColumns)."""
     column = _column(table, name)
     if column not in own:
         raise InvalidColumnReference(f'column "{name}" referenced in ON DELETE SET action must be part of foreign key')
@@ -136,7 +138,9 @@ def _check_generated(own: Sequence[TableColumn], said: ReferencedKey) -> None:
 
 
 def _check_types(name: str, own: Sequence[TableColumn], key: Sequence[TableColumn]) -> None:
-    """A key's index compares its type with others of its operator family, and what casts to it (ATAddForeignKeyConstraint)."""
+    """Check that the types can be compared: a key's index compares its type with the other types of its operator
+    family, and with types that can be cast to it (ATAddForeignKeyConstraint).
+    """
     for mine, theirs in zip(own, key, strict=True):
         a, b = mine.type.pg, theirs.type.pg
         if a is not b and not can_coerce(a, b, "implicit") and not any(a in f and b in f for f in _FAMILIES):

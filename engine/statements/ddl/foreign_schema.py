@@ -1,7 +1,8 @@
-"""IMPORT FOREIGN SCHEMA: the tables of a namespace of Spark's catalogs, or of a folder, as foreign tables of a schema.
+"""IMPORT FOREIGN SCHEMA: import the tables of a namespace of Spark's catalogs, or of a folder, as foreign tables of a
+schema.
 
-In a folder each file of a known format and each folder is a table, named as it is without the ending. What it is, is found out as
-by CREATE FOREIGN TABLE with no option but its path.
+In a folder, each file of a known format and each subfolder becomes a table, named after it without the file name's
+extension. Its format and columns are inferred as by a CREATE FOREIGN TABLE whose only option is the path.
 """
 
 from __future__ import annotations
@@ -33,16 +34,18 @@ if TYPE_CHECKING:
 #: The server whose schemas are folders.
 FILES: Final = "files"
 _SERVERS: Final = ("spark", FILES)
-#: The option that says in which folder the remote schema is: an identifier has 63 bytes.
+#: The option that names the folder of the remote schema: an identifier is limited to 63 bytes.
 _PATH: Final = "path"
-#: Why something in a folder is no table.
+#: The errors for a file or folder that is no table.
 _NO_TABLE: Final = (
     DataCorrupted, FeatureNotSupported, InvalidForeignTableOption, ObjectNotInPrerequisiteState, UndefinedFile, WrongObjectType,
 )  # fmt: skip
 
 
 def check(statement: ImportForeignSchema, definer: Definer) -> None:
-    """Before anything is asked. Raises UndefinedObject, InvalidForeignTableOption, InvalidSchemaName."""
+    """Check the statement before any catalog or folder is read. Raises UndefinedObject, InvalidForeignTableOption,
+    InvalidSchemaName.
+    """
     if statement.server not in _SERVERS:
         raise UndefinedObject(
             f'server "{statement.server}" does not exist', hint=f"The servers are {' and '.join(_SERVERS)}."
@@ -58,7 +61,7 @@ def check(statement: ImportForeignSchema, definer: Definer) -> None:
 
 
 def import_tables(statement: ImportForeignSchema, found: Sequence[SparkTable], definer: Definer) -> None:
-    """Define a foreign table for each that is wanted. Raises DuplicateTable."""
+    """Define a foreign table for each requested table. Raises DuplicateTable."""
     for remote in found:
         if statement.wants(remote.name):
             for column, typ in remote.left_out:
@@ -72,10 +75,11 @@ def import_tables(statement: ImportForeignSchema, found: Sequence[SparkTable], d
 
 
 def import_folder(statement: ImportForeignSchema, definer: Definer, roots: DataRoots) -> None:
-    """Define a foreign table for each file and folder that is wanted. What is no table is left out with a notice, unless it was
-    asked for by name. May block.
+    """Define a foreign table for each requested file and folder. One that is no table is skipped with a notice, unless
+    the statement names it. May block.
 
-    Raises DuplicateTable, UndefinedFile, InsufficientPrivilege, WrongObjectType for a folder that is a table."""
+    Raises DuplicateTable, UndefinedFile, InsufficientPrivilege, WrongObjectType for a folder that is a table.
+    """
     above = dict(statement.options).get(_PATH)
     path = roots.absolute(statement.remote if above is None else f"{above.rstrip('/')}/{statement.remote}")
     found = children(path)

@@ -1,7 +1,8 @@
 """GRANT and REVOKE of privileges on relations, columns, sequences, types, schemas and the database.
 
-Who may give what is not who is asked: a superuser acts as the owner, another role as whichever of those whose rights it has may
-give most. What cannot be given is left out with a warning, unless nothing on the object is one's to give or to have at all.
+The grantor is not always the current role: a superuser acts as the owner, and another role as the one with most grant
+options among the roles whose privileges it has. Privileges that the grantor cannot grant are left out with a warning.
+It is an error if the grantor has no grant option on the object and no privilege on it either.
 
 Source: PostgreSQL 15, aclchk.c (ExecuteGrantStmt, ExecGrant_Relation, ExecGrant_Attribute, restrict_and_check_grant).
 """
@@ -44,14 +45,15 @@ from wire.errors import (
 _LETTERS: Final[dict[GrantKind, Kind]] = {
     "table": "r", "sequence": "s", "schema": "n", "database": "d", "function": "f", "type": "T", "domain": "T"
 }  # fmt: skip
-#: A table's words may be said of sequences too, and are sorted out when it is known what the names mean.
+#: The statement's keyword TABLE may also mean sequences; the kind is known once the names are resolved.
 _RELATION: Final = acl.ALL["r"] | acl.ALL["s"]
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The rights that a statement is to change, its roles found. rights: 0 with `everything` is ALL. columns: rights by
-    column's name."""
+    """The privileges that a statement grants or revokes, with its roles looked up. rights: 0 with `everything` means
+    ALL. columns: the privileges on each named column.
+    """
 
     adds: bool
     option: bool
@@ -66,7 +68,9 @@ _Change = Callable[[Wanted, RightsDraft], None]
 
 
 def grant(statement: GrantPrivileges, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, InvalidGrantOperation, DependentObjectsStillExist, and what names that mean nothing do."""
+    """Run GRANT or REVOKE. Raises InsufficientPrivilege, InvalidGrantOperation, DependentObjectsStillExist, and the
+    errors of names that do not exist.
+    """
     if statement.grantor is not None and ground.meant(statement.grantor).oid != ground.current.oid:
         raise FeatureNotSupported("grantor must be current user")
     match statement.kind:
@@ -90,7 +94,7 @@ def grant(statement: GrantPrivileges, ground: RoleGround) -> None:
 
 
 def wanted_of(statement: GrantPrivileges, ground: RoleGround, *, relation: bool) -> Wanted:
-    """relation: whether a table's words may mean sequences."""
+    """Read the privileges that a statement names. relation: whether the named tables may also be sequences."""
     letter = _LETTERS[statement.kind]
     possible, kind = (_RELATION, "relation") if relation else (acl.ALL[letter], statement.kind)
     rights, columns = 0, [(name, acl.ALL["c"]) for name in statement.all_columns]
@@ -112,7 +116,7 @@ def wanted_of(statement: GrantPrivileges, ground: RoleGround, *, relation: bool)
 
 
 def grantee(name: RoleName, ground: RoleGround) -> int:
-    """Raises UndefinedObject."""
+    """Return the OID of a grantee. Raises UndefinedObject."""
     return acl.PUBLIC if name.special == "public" else ground.meant(name).oid
 
 
@@ -216,7 +220,7 @@ def _change_relation(relation: StoredRelation, wanted: Wanted, ground: RoleGroun
 
 
 def _rights_by_column(relation: StoredRelation, wanted: Wanted) -> dict[int, int]:
-    """Rights by columns' numbers. What is revoked of a whole relation is revoked of its columns too."""
+    """Return the privileges by column number. Revoking a privilege on a whole relation also revokes it on its columns."""
     found: dict[int, int] = {}
     declared = () if isinstance(relation, NumberSequence) else relation.columns
     whole = acl.ALL["c"] if wanted.everything else wanted.rights & acl.ALL["c"]
@@ -233,7 +237,7 @@ def _rights_by_column(relation: StoredRelation, wanted: Wanted) -> dict[int, int
 def _change_object(
     ground: RoleGround, draft: RightsDraft, oid: int, letter: Kind, kind: str, name: str, wanted: Wanted
 ) -> None:
-    """One object's list after the statement."""
+    """Change the privileges on one object."""
     judge = draft.judge
     own, before = judge.rights.of(oid), judge.rights.list_of(oid, letter)
     asked = acl.ALL[letter] if wanted.everything else wanted.rights
@@ -284,7 +288,7 @@ def _has_any(before: Acl, role: int, owner: int, rights: int, judge: Judge) -> b
 
 
 def _grantable_rights(asked: int, may: int, wanted: Wanted, what: str, ground: RoleGround, *, everything: bool) -> int:
-    """Return the part of `asked` that the grantor may give; warn about the rest."""
+    """Return those of the privileges in `asked` that the grantor may grant; warn about the others."""
     rights = asked & may
     said, code = ("were granted", "01007") if wanted.adds else ("could be revoked", "01006")
     if not rights:

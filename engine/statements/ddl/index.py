@@ -1,7 +1,7 @@
-"""CREATE INDEX: kept as a definition that clients find where they look for it (indexcmds.c: DefineIndex).
+"""CREATE INDEX: stored as a definition only, which clients find in the system catalog (indexcmds.c: DefineIndex).
 
-There is no index behind it, and no query is faster for it: files are skipped by their statistics, which a table's sort order makes
-narrow. What a unique index says of rows holds, as a key's constraint does.
+No index structure is built, and no query is faster because of it: files are skipped by their statistics, and a table's
+sort order makes those selective. The uniqueness that a unique index promises is enforced, as for a key constraint.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _store_part(part: KeyPart, definer: Definer) -> KeyPart:
 
 
 def create_index(statement: CreateIndex, definer: Definer) -> tuple[Question, ...]:
-    """Define it; what the rows that are there are to be asked. Raises as PostgreSQL does."""
+    """Define an index. Returns the questions about existing rows. Raises as PostgreSQL does."""
     table = _table(statement, definer)
     _require_able(statement)
     names = Names(definer.snapshot, table.schema)
@@ -87,7 +87,9 @@ def _table(statement: CreateIndex, definer: Definer) -> Table:
 
 
 def _require_able(statement: CreateIndex) -> None:
-    """Raises UndefinedObject, FeatureNotSupported for what the access method cannot (DefineIndex, ComputeIndexAttrs)."""
+    """Raise UndefinedObject or FeatureNotSupported for options that the access method does not support (DefineIndex,
+    ComputeIndexAttrs).
+    """
     method = METHODS.get(statement.method)
     if method is None:
         raise UndefinedObject(f'access method "{statement.method}" does not exist')

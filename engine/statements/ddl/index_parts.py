@@ -1,7 +1,8 @@
-"""Parts of an index on expressions, and predicates of partial indexes: bound, judged, named, and told as PostgreSQL tells it.
+"""Index expressions and the predicates of partial indexes: binds them, checks them, names their columns, and prints
+them as PostgreSQL does.
 
-An expression is kept as it was written, like a check, and is bound again by whoever needs it; how it is printed is found out when
-the index is defined, and again where a column that it reads gets another name or type.
+An expression is stored as it was written, as a check constraint is, and is bound again wherever it is used. Its printed
+form is computed when the index is defined, and again when a column that it reads gets another name or type.
 
 Source: PostgreSQL 15, indexcmds.c (ComputeIndexAttrs, CheckPredicate, ChooseIndexColumnNames).
 """
@@ -48,7 +49,7 @@ def _column(name: str, table: Table) -> KeyPart:
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
-    """A name that no attribute before has."""
+    """Return a name that no earlier attribute has."""
     number, found = 0, name
     while found in taken:
         number += 1
@@ -57,7 +58,7 @@ def _free(name: str, taken: Sequence[str]) -> str:
 
 
 def expression(said: Formula, table: Table, context: BindContext) -> KeyPart:
-    """A part of a key; a column in parentheses is no more than that."""
+    """Return an expression as a part of a key. A column in parentheses is treated as a column."""
     expr = bind_index_expression(said.tree, RowOfTable.of(table, context), context)
     _require_types_of(table, said.tree, context)
     if isinstance(expr, ColumnRef) and isinstance(said.tree, exp.Column):
@@ -77,7 +78,9 @@ def predicate(said: Formula, table: Table, context: BindContext) -> KeyPart:
 
 
 def _require_types_of(table: Table, tree: exp.Expression, context: BindContext) -> None:
-    """Whoever judges a key knows the types of its table's columns. Raises FeatureNotSupported for another one of users'."""
+    """Refuse an expression that names a user-defined type that no column of the table has, because the check of a key
+    knows only the types of the table's columns. Raises FeatureNotSupported.
+    """
     known = {
         t.element_of(c.declared_type).oid if c.declared_type.is_array else c.declared_type.oid for c in table.columns
     }
@@ -89,7 +92,7 @@ def _require_types_of(table: Table, tree: exp.Expression, context: BindContext) 
 
 
 def _with_printed_text(part: KeyPart, expr: Expr) -> KeyPart:
-    """With how PostgreSQL prints it, where that is known."""
+    """Return the part with its text as PostgreSQL prints it, if that is known."""
     try:
         text, pretty = print_expression(expr), print_expression(expr, pretty=True)
     except Unprintable:
@@ -98,7 +101,8 @@ def _with_printed_text(part: KeyPart, expr: Expr) -> KeyPart:
 
 
 def classes_of(statement: CreateIndex, parts: Sequence[KeyPart], table: Table) -> tuple[int, ...]:
-    """The operator classes of the parts, by their OIDs; none where all have their type's default (ResolveOpClass).
+    """Return the OIDs of the operator classes of the parts, or nothing if all have the default class of their type
+    (ResolveOpClass).
 
     Raises UndefinedObject, DatatypeMismatch.
     """
@@ -126,13 +130,13 @@ def _find_operator_class(method: str, name: QualifiedName, typ: t.PgType) -> Ope
 
 
 def columns_read(parts: Iterable[KeyPart]) -> tuple[str, ...]:
-    """All columns that these are made of, each once."""
+    """Return all columns that the parts read, each once."""
     found = [name for part in parts for name in (columns_of(part.formula) if part.formula else (part.name,))]
     return tuple(dict.fromkeys(found))
 
 
 def made_again(index: Constraint, table: Table, context: BindContext) -> Constraint:
-    """An index after its table's columns got other names or types."""
+    """Bind an index again after columns of its table got other names or types."""
     parts = []
     for part in index.parts:
         again = _again(part, expression, table, context) if part.formula else part
@@ -150,7 +154,7 @@ def _again(
 
 
 def with_renamed_column(index: Constraint, old: str, new: str) -> Constraint:
-    """An index whose formulas call a column otherwise; how they are printed is for `made_again`."""
+    """Rename a column in an index's formulas. Their printed texts stay as they are; `made_again` renews them."""
 
     def rename_part(part: KeyPart) -> KeyPart:
         if not part.formula:

@@ -1,5 +1,6 @@
-"""LIKE in CREATE TABLE: columns, and what is said to come with them, copied from another relation (parse_utilcmd.c:
-transformTableLikeClause, expandTableLikeClause)."""
+"""LIKE in CREATE TABLE: copies columns, and the properties that INCLUDING names, from another relation
+(parse_utilcmd.c: transformTableLikeClause, expandTableLikeClause).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from wire.errors import UndefinedTable, WrongObjectType
 
 
 def source_of(like: LikeTable, definer: Definer) -> Table | View:
-    """Raises UndefinedTable, WrongObjectType."""
+    """Find the relation that LIKE names. Raises UndefinedTable, WrongObjectType."""
     found = definer.resolve(like.name)
     if found is None:
         raise UndefinedTable(f'relation "{like.name}" does not exist', position=cursor(like.name.position))
@@ -36,7 +37,7 @@ def source_of(like: LikeTable, definer: Definer) -> Table | View:
 
 
 def columns_like(like: LikeTable, first: int, maker: ColumnMaker, definer: Definer) -> Iterator[TableColumn]:
-    """The columns, numbered from `first`: always with their types and NOT NULL."""
+    """Yield the copied columns, numbered from `first`, always with their types and NOT NULL."""
     for number, column in enumerate(source_of(like, definer).columns, first):
         made = TableColumn(column.name, column.type, number, column.nullable)
         if "comments" in like.including:
@@ -53,7 +54,7 @@ def columns_like(like: LikeTable, first: int, maker: ColumnMaker, definer: Defin
 
 
 def _identity(column: TableColumn, definer: Definer) -> ColumnDefinition:
-    """The column's sequence, as it would be written."""
+    """Return the definition of a column's identity sequence, as a statement would write it."""
     sequences = (r for r in definer.snapshot.relations.values() if isinstance(r, Sequence))
     s = next(s for s in sequences if column.default is not None and s.oid in sequences_of(column.default))
     options = SequenceOptions(
@@ -63,7 +64,7 @@ def _identity(column: TableColumn, definer: Definer) -> ColumnDefinition:
 
 
 def checks_like(like: LikeTable, table: str, definer: Definer) -> Iterator[Constraint]:
-    """The checks, under their own names."""
+    """Yield the copied checks, under their own names."""
     source = source_of(like, definer)
     if "constraints" not in like.including or not isinstance(source, Table):
         return
@@ -75,7 +76,7 @@ def checks_like(like: LikeTable, table: str, definer: Definer) -> Iterator[Const
 
 
 def keys_like(like: LikeTable, definer: Definer) -> Iterator[ConstraintDefinition]:
-    """The keys, as if they were written in the new table."""
+    """Yield the copied keys, as if the statement defined them."""
     source = source_of(like, definer)
     if "indexes" not in like.including or not isinstance(source, Table):
         return
@@ -88,7 +89,7 @@ def keys_like(like: LikeTable, definer: Definer) -> Iterator[ConstraintDefinitio
 
 
 def indexes_like(like: LikeTable, table: str, names: Names, definer: Definer) -> Iterator[Constraint]:
-    """The indexes that are no constraints, under names that PostgreSQL would choose."""
+    """Yield the copied indexes that belong to no constraint, under the names that PostgreSQL would choose."""
     source = source_of(like, definer)
     if "indexes" not in like.including or not isinstance(source, Table):
         return

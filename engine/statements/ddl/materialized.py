@@ -1,7 +1,7 @@
-"""Materialized views: stored tables whose rows are those of a query, and that only REFRESH changes.
+"""Materialized views: stored tables that hold the rows of a query, and that only REFRESH changes.
 
-A refresh writes all rows into a new folder, so that readers go on with the old ones until it is committed: CONCURRENTLY is
-what every refresh is. Source: PostgreSQL 15, createas.c, matview.c.
+A refresh writes all rows into a new folder, and readers see the old rows until it is committed. So every refresh
+behaves as CONCURRENTLY. Source: PostgreSQL 15, createas.c, matview.c.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from wire.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, SqlSy
 
 
 def create(statement: CreateMaterializedView, planned: PlannedQuery, definer: Definer) -> Table | None:
-    """Define it; its rows are to be written. None: it is there, and IF NOT EXISTS was said. Raises as CREATE TABLE AS."""
+    """Define a materialized view, whose rows the caller writes. Returns None if it exists and IF NOT EXISTS is given.
+    Raises as CREATE TABLE AS.
+    """
     if any(relation.schema == TEMPORARY for relation in planned.reads):
         raise FeatureNotSupported("materialized views must not use temporary tables or views")
     like = CreateTableAs(
@@ -48,7 +50,9 @@ def create(statement: CreateMaterializedView, planned: PlannedQuery, definer: De
 
 
 def renew(statement: RefreshMaterializedView, definer: Definer) -> tuple[Table, View]:
-    """An empty folder for its rows, and the query that gives them. Raises UndefinedTable, FeatureNotSupported."""
+    """Give a materialized view an empty folder, and return the view with the query for its rows. Raises UndefinedTable,
+    FeatureNotSupported.
+    """
     table = definer.resolve(statement.name)
     if table is None:
         raise UndefinedTable(f'relation "{statement.name}" does not exist')

@@ -1,4 +1,4 @@
-"""Names of types that users make: new ones, other ones, other schemas.
+"""Names and schemas of user-defined types: creating, renaming, and SET SCHEMA.
 
 Source: PostgreSQL 15, typecmds.c (RenameType, AlterTypeNamespace).
 """
@@ -16,7 +16,9 @@ from wire.errors import DuplicateObject, FeatureNotSupported, InvalidSchemaName
 
 
 def schema_of_new_type(name: QualifiedName, definer: Definer) -> str:
-    """Where a new type goes. Raises DuplicateObject, FeatureNotSupported of one in pg_temp, and what `schema_of_new` does."""
+    """Return the schema of a new type. Raises DuplicateObject, FeatureNotSupported for one in pg_temp, and the errors
+    of `schema_of_new`.
+    """
     schema = definer.schema_of_new(name, temporary=False)
     if schema == TEMPORARY:
         raise FeatureNotSupported("not supported: a temporary type")
@@ -31,7 +33,7 @@ def put_renamed(typ: UserType, to: str, definer: Definer) -> None:
 
 
 def put_elsewhere(typ: UserType, schema: str, definer: Definer) -> None:
-    """In another schema, which need not be another one."""
+    """Move a type to a schema; it may be the one where the type is."""
     if schema not in definer.snapshot.schemas:
         raise InvalidSchemaName(f'schema "{schema}" does not exist')
     definer.authority.require_creation(definer.snapshot, schema)
@@ -52,7 +54,7 @@ def _put_as(typ: UserType, schema: str, name: str, definer: Definer) -> None:
 
 
 def _require_unnamed(typ: UserType, definer: Definer) -> None:
-    """Stored texts say types by name, and would say another one."""
+    """Refuse the change if a stored definition names the type, because the text would then name another type or none."""
     for relation in definer.snapshot.relations.values():
         for text in definer.texts_of(relation):
             if names_type(text, typ.name):

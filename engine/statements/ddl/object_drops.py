@@ -1,7 +1,7 @@
-"""DROP of what nobody can make here: functions, triggers, languages ...
+"""DROP of objects of kinds that cannot be created here: functions, triggers, languages ...
 
-Nothing is there but what PostgreSQL itself brings, and that stays. Migrations and scripts of pg_dump --clean begin with DROP ... IF
-EXISTS, which therefore is a notice, as on PostgreSQL.
+The only such objects are those built into PostgreSQL, and these cannot be dropped. Migrations and scripts of pg_dump
+--clean begin with DROP ... IF EXISTS, which therefore gives a notice, as on PostgreSQL.
 
 Source: PostgreSQL 15, dropcmds.c (does_not_exist_skipping), parse_func.c (LookupFuncWithArgs).
 """
@@ -36,7 +36,7 @@ from wire.errors import (
 )
 from wire.types import pg_types as t
 
-#: Where those are listed that PostgreSQL brings.
+#: The relations that list PostgreSQL's own objects.
 _LISTED: Final = {
     "language": ("pg_language", "lanname"), "tablespace": ("pg_tablespace", "spcname"), "collation": ("pg_collation", "collname"),
     "conversion": ("pg_conversion", "conname"), "access method": ("pg_am", "amname"),
@@ -47,7 +47,9 @@ _PART_OF: Final = {"trigger": "table", "rule": "relation", "policy": "table"}
 
 
 def _skip_missing(definer: Definer, if_exists: bool, find: Callable[[], str]) -> None:
-    """find: says in a notice's words what is missing, having raised why for whoever did not say IF EXISTS."""
+    """Give notice of a missing object with IF EXISTS, or raise its error. find: raises the error, or returns the
+    message of a notice.
+    """
     try:
         missing = find()
     except (InvalidSchemaName, UndefinedTable, UndefinedObject) as error:
@@ -58,7 +60,9 @@ def _skip_missing(definer: Definer, if_exists: bool, find: Callable[[], str]) ->
 
 
 def drop_objects(statement: DropObjects, definer: Definer) -> None:
-    """Raises UndefinedObject, InvalidSchemaName, DependentObjectsStillExist."""
+    """Run DROP of named objects such as languages. Raises UndefinedObject, InvalidSchemaName,
+    DependentObjectsStillExist.
+    """
     for name in statement.names:
         _skip_missing(definer, statement.if_exists, partial(_find_object, statement, name, definer))
 
@@ -78,7 +82,7 @@ def _find_object(statement: DropObjects, name: QualifiedName, definer: Definer) 
 
 
 def drop_part(statement: DropPart, definer: Definer) -> None:
-    """Raises UndefinedTable, InvalidSchemaName, UndefinedObject."""
+    """Run DROP of a part of a table, such as a trigger. Raises UndefinedTable, InvalidSchemaName, UndefinedObject."""
     _skip_missing(definer, statement.if_exists, partial(_find_part, statement, definer))
 
 
@@ -94,8 +98,9 @@ def _find_part(statement: DropPart, definer: Definer) -> str:
 
 
 def drop_functions(statement: DropFunctions, definer: Definer) -> None:
-    """Raises UndefinedFunction, UndefinedObject, InvalidSchemaName, AmbiguousFunction, WrongObjectType,
-    DependentObjectsStillExist."""
+    """Run DROP FUNCTION and its kin. Raises UndefinedFunction, UndefinedObject, InvalidSchemaName, AmbiguousFunction,
+    WrongObjectType, DependentObjectsStillExist.
+    """
     required: list[SqlError] = []
     for function in statement.functions:
         try:
@@ -132,7 +137,7 @@ def _find_function(statement: DropFunctions, function: NamedFunction, definer: D
 
 
 def _system_object_error(kind: str, row: dict[str, Any], name: QualifiedName) -> SqlError:
-    """Why one of PostgreSQL's own stays."""
+    """Return the error for dropping one of PostgreSQL's own objects."""
     signature = f"{quote_ident(row['proname'])}({','.join(_type_name(oid) for oid in row['proargtypes'])})"
     if kind == "aggregate" and row["prokind"] != "a":
         return WrongObjectType(f"function {signature} is not an aggregate")
@@ -150,7 +155,7 @@ def _type_name(oid: int) -> str:
 
 
 def _type(node: exp.DataType, definer: Definer) -> t.PgType:
-    """The type of an argument, which may be one that no column has."""
+    """Return the type of an argument, which may be a pseudo-type."""
     name = node.args["kind"].name
     pseudo = t.BY_NAME.get(name) if node.args.get("schema") in (None, PG_CATALOG) else None
     if pseudo is not None and pseudo.category == "P" and not node.args.get("array"):

@@ -1,6 +1,7 @@
-"""ON COMMIT DROP and DELETE ROWS: what a transaction does to temporary tables as the first step of its commit.
+"""ON COMMIT DROP and ON COMMIT DELETE ROWS: a transaction applies them to temporary tables as the first step of its
+commit.
 
-Source: PostgreSQL 15, tablecmds.c (PreCommit_on_commit_actions): DROP takes with it whatever depends on the table.
+Source: PostgreSQL 15, tablecmds.c (PreCommit_on_commit_actions): DROP also drops the objects that depend on the table.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from engine.statements.shared.dependencies import Thing, remove
 
 
 def act(catalog: SessionCatalog) -> None:
-    """Blocks on the disk."""
+    """Drop or empty the temporary tables whose ON COMMIT action is due. Blocks on the disk."""
     due = catalog.temporary.due_at_commit()
     dropped = [Thing(table.oid) for table, action in due if action == "drop"]
     if dropped:

@@ -1,4 +1,5 @@
-"""Objects that a role owns or is named in: REASSIGN OWNED, DROP OWNED, and what keeps DROP ROLE from dropping it.
+"""Objects that a role owns, and objects whose privileges name it: REASSIGN OWNED, DROP OWNED, and the objects that
+prevent DROP ROLE.
 
 Source: PostgreSQL 15, pg_shdepend.c (shdepReassignOwned, shdepDropOwned, checkSharedDependencies), aclchk.c
 (RemoveRoleFromObjectACL).
@@ -25,12 +26,12 @@ _KINDS = {"r": "relations", "s": "sequences", "f": "functions", "T": "types", "n
 
 
 def owned_objects(role: int, snapshot: Snapshot) -> list[int]:
-    """The OIDs of what a role that is not the first owns."""
+    """Return the OIDs of the objects that a role owns; the role must not be the first one."""
     return sorted(oid for oid in snapshot.oids() if snapshot.rights.of(oid).owner == role)
 
 
 def reassign_owned(statement: ReassignOwned, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, UndefinedObject, DependentObjectsStillExist."""
+    """Run REASSIGN OWNED. Raises InsufficientPrivilege, UndefinedObject, DependentObjectsStillExist."""
     roles, to = [ground.find_role(name) for name in statement.roles], ground.find_role(statement.to)
     for role in (*roles, to):
         if not ground.authority.judge.has_rights_of(ground.current.oid, role.oid) and not ground.current.superuser:
@@ -44,7 +45,7 @@ def reassign_owned(statement: ReassignOwned, ground: RoleGround) -> None:
 
 
 def drop_owned(statement: DropOwned, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, UndefinedObject, DependentObjectsStillExist."""
+    """Run DROP OWNED. Raises InsufficientPrivilege, UndefinedObject, DependentObjectsStillExist."""
     roles = [ground.find_role(name) for name in statement.roles]
     for role in roles:
         if not ground.authority.judge.has_rights_of(ground.current.oid, role.oid) and not ground.current.superuser:
@@ -98,7 +99,7 @@ def _revoke_all(role: int, ground: RoleGround) -> None:
 
 
 def require_free(role: Role, ground: RoleGround) -> None:
-    """Raises DependentObjectsStillExist for a role that owns something or has privileges."""
+    """Raise DependentObjectsStillExist for a role that owns something or has privileges."""
     told = list(_dependents(role.oid, ground))
     if told:
         raise DependentObjectsStillExist(

@@ -1,7 +1,9 @@
-"""ALTER ... OWNER TO: of relations, with what belongs to them, of types, of schemas and of the database.
+"""ALTER ... OWNER TO: of relations together with the relations that belong to them, of types, of schemas and of the
+database.
 
-Privileges that the old owner gave are the new one's from then on. Source: PostgreSQL 15, tablecmds.c (ATExecChangeOwner),
-typecmds.c (AlterTypeOwner), schemacmds.c (AlterSchemaOwner_internal), dbcommands.c (AlterDatabaseOwner).
+The new owner becomes the grantor of the privileges that the old owner granted. Source: PostgreSQL 15, tablecmds.c
+(ATExecChangeOwner), typecmds.c (AlterTypeOwner), schemacmds.c (AlterSchemaOwner_internal), dbcommands.c
+(AlterDatabaseOwner).
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ from wire.errors import (
 
 
 def alter_owner(statement: AlterOwner, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, UndefinedTable, InvalidSchemaName, UndefinedObject, WrongObjectType."""
+    """Run ALTER ... OWNER TO. Raises InsufficientPrivilege, UndefinedTable, InvalidSchemaName, UndefinedObject,
+    WrongObjectType.
+    """
     draft = RightsDraft(ground.catalog)
     match statement.kind:
         case "schema":
@@ -68,7 +72,9 @@ def _of_relation(statement: AlterOwner, draft: RightsDraft, ground: RoleGround) 
 
 
 def _require_heir(owner: Role, name: str, draft: RightsDraft, ground: RoleGround) -> None:
-    """Whoever gives something to somebody may become that role, which might have made it in its schema itself."""
+    """Check that the current role may become the new owner, and that the new owner may create objects in the schema
+    itself.
+    """
     if ground.current.superuser:
         return
     require_member(owner, ground)
@@ -93,7 +99,7 @@ def _of_type(statement: AlterOwner, draft: RightsDraft, ground: RoleGround) -> N
 
 
 def _require_same_owner(sequence: Sequence, owner: Role, draft: RightsDraft, ground: RoleGround) -> None:
-    """A sequence that goes with a table is its owner's."""
+    """Refuse to change the owner of a sequence that belongs to a table: it has the table's owner."""
     assert sequence.owner is not None
     table = next((table for table in ground.catalog.current().tables() if table.oid == sequence.owner[0]), None)
     if table is not None and owner.oid != draft.of(sequence.oid).owner:
@@ -104,7 +110,7 @@ def _require_same_owner(sequence: Sequence, owner: Role, draft: RightsDraft, gro
 
 
 def change_owner(relation: StoredRelation, owner: int, draft: RightsDraft, ground: RoleGround) -> None:
-    """With the sequences that go with a table."""
+    """Change the owner of a relation and of the sequences that belong to it."""
     others = ground.catalog.current().relations.values() if isinstance(relation, Table) else ()
     owned = [r for r in others if isinstance(r, Sequence) and r.owner is not None and r.owner[0] == relation.oid]
     for each in (relation, *owned):
@@ -146,6 +152,6 @@ def _of_database(statement: AlterOwner, draft: RightsDraft, ground: RoleGround) 
 
 
 def require_member(role: Role, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege unless who asks may become that role."""
+    """Raise InsufficientPrivilege unless the current role may become that role."""
     if not ground.roles.is_member(ground.current, role):
         raise InsufficientPrivilege(f'must be member of role "{role.name}"')

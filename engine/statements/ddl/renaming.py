@@ -1,5 +1,5 @@
-"""RENAME and SET SCHEMA: of relations, their columns and constraints. No file is touched: a stored column
-keeps the name that it has in files.
+"""RENAME and SET SCHEMA: of relations, their columns and constraints. No file is touched: a stored column keeps the
+name that it has in files.
 
 Source: PostgreSQL 15, tablecmds.c (renameatt_internal, RenameRelationInternal, AlterTableNamespaceInternal), alter.c.
 """
@@ -29,7 +29,7 @@ from wire.errors import (
 
 
 def rename(relation: StoredRelation, to: str, definer: Definer) -> None:
-    """Raises DuplicateTable, InsufficientPrivilege."""
+    """Rename a relation. Raises DuplicateTable, InsufficientPrivilege."""
     definer.authority.require_creation(definer.snapshot, relation.schema)
     if Names(definer.snapshot, relation.schema).has_relation(to):
         raise DuplicateTable(f'relation "{to}" already exists')
@@ -38,7 +38,9 @@ def rename(relation: StoredRelation, to: str, definer: Definer) -> None:
 
 
 def move(relation: StoredRelation, schema: str, definer: Definer) -> None:
-    """To another schema, with the sequences that go with it. Raises InvalidSchemaName, DuplicateTable."""
+    """Move a relation to another schema, with the sequences that belong to it. Raises InvalidSchemaName,
+    DuplicateTable.
+    """
     _check_target(schema, definer)
     if schema == relation.schema:
         return
@@ -71,7 +73,7 @@ def _owned_sequences(relation: StoredRelation, definer: Definer) -> list[Sequenc
 
 
 def with_name(relation: StoredRelation, schema: str, name: str) -> StoredRelation:
-    """The relation under another name."""
+    """Return the relation under another name."""
     if not isinstance(relation, Table):
         return replace(relation, schema=schema, name=name)
     constraints = tuple(_of_table(c, relation.name, name) for c in relation.constraints)
@@ -87,7 +89,7 @@ def _of_table(constraint: Constraint, name: str, to: str) -> Constraint:
 
 
 def _with_generated(table: Table, change: Callable[[str], str]) -> tuple[TableColumn, ...]:
-    """The columns, what generates them told otherwise."""
+    """Return the table's columns with their generation expressions changed."""
     return tuple(
         replace(c, default=change(c.default)) if c.generated and c.default is not None else c for c in table.columns
     )
@@ -97,7 +99,7 @@ def _with_generated(table: Table, change: Callable[[str], str]) -> tuple[TableCo
 
 
 def rename_column(relation: StoredRelation, name: str, to: str, definer: Definer) -> None:
-    """Raises UndefinedColumn, DuplicateColumn, WrongObjectType."""
+    """Rename a column. Raises UndefinedColumn, DuplicateColumn, WrongObjectType."""
     if isinstance(relation, Sequence):
         raise WrongObjectType(
             f'cannot rename columns of relation "{relation.name}"',
@@ -115,7 +117,7 @@ def rename_column(relation: StoredRelation, name: str, to: str, definer: Definer
 
 
 def _with_printed_text(constraint: Constraint, table: Table, definer: Definer) -> Constraint:
-    """With its expressions as they are printed now."""
+    """Return the constraint with the current printed text of its expressions."""
     return made_again(constraint, table, definer.context()) if constraint.parts else constraint
 
 
@@ -142,7 +144,7 @@ def _constraint(constraint: Constraint, name: str, to: str) -> Constraint:
 
 
 def rename_constraint(relation: StoredRelation, name: str, to: str, definer: Definer) -> None:
-    """Raises UndefinedObject, DuplicateObject, DuplicateTable."""
+    """Rename a constraint. Raises UndefinedObject, DuplicateObject, DuplicateTable."""
     there = relation.constraints if isinstance(relation, Table) else ()
     found = next((c for c in there if c.name == name and not c.is_index), None)
     if found is None or not isinstance(relation, Table):
@@ -151,7 +153,7 @@ def rename_constraint(relation: StoredRelation, name: str, to: str, definer: Def
 
 
 def rename_found(relation: Table, found: Constraint, to: str, definer: Definer) -> None:
-    """A table's constraint, or its index: a key and its index have one name. Raises DuplicateObject, DuplicateTable."""
+    """Rename a table's constraint or index; a key and its index share one name. Raises DuplicateObject, DuplicateTable."""
     if not found.is_index and any(c.name == to for c in relation.constraints if not c.is_index):
         raise DuplicateObject(f'constraint "{to}" for relation "{relation.name}" already exists')
     if (found.is_key or found.is_index) and Names(definer.snapshot, relation.schema).has_relation(to):

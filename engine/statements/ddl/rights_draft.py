@@ -1,5 +1,6 @@
-"""Owners and privileges while one statement changes them, of as many objects as it names: what it has changed counts for what it
-does next, and everything is recorded at once."""
+"""Owners and privileges while one statement changes them, on any number of objects: later steps of the statement see
+its earlier changes, and all changes are recorded at once.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from engine.catalog.store.transaction import SessionCatalog
 
 
 class RightsDraft:
-    """judge: of the state with the changes."""
+    """See the module's docstring. judge: judges by the state that includes the changes."""
 
     def __init__(self, catalog: SessionCatalog) -> None:
         snapshot = catalog.current()

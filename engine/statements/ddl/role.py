@@ -1,7 +1,9 @@
-"""CREATE, ALTER and DROP ROLE, and who may do it (user.c: CreateRole, AlterRole, AlterRoleSet, DropRole, RenameRole).
+"""CREATE, ALTER and DROP ROLE, and the privileges that they need (user.c: CreateRole, AlterRole, AlterRoleSet,
+DropRole, RenameRole).
 
-The first role is never alone: who creates it becomes one too, or is it, so that there is a superuser from the first moment
-(`engine.catalog.model.roles`). What a role keeps of a password is made here, before anything is written anywhere.
+Creating the first role also creates a role for the current user, if that is another one, and makes it a superuser. So
+there is a superuser from the first moment (`engine.catalog.model.roles`). The verifier that a role keeps of its
+password is computed here, before anything is written anywhere.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ _SECRET_BYTES: Final = 16
 
 
 def create_role(statement: CreateRole, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, DuplicateObject, ReservedName, InvalidParameterValue, UndefinedObject."""
+    """Run CREATE ROLE. Raises InsufficientPrivilege, DuplicateObject, ReservedName, InvalidParameterValue,
+    UndefinedObject.
+    """
     _check_creator(statement.options, ground.current)
     _check_name(statement.name)
     if not ground.roles:
@@ -52,7 +56,7 @@ def create_role(statement: CreateRole, ground: RoleGround) -> None:
 
 
 def _create_first(statement: CreateRole, ground: RoleGround) -> None:
-    """The role of who is there: a superuser, whatever the statement says of it."""
+    """Create the role of the current user as a superuser, whatever the statement says of it."""
     name = ground.session.name
     role = Role(FIRST_ROLE, name, secret=secrets.token_hex(_SECRET_BYTES))
     if statement.name == name:
@@ -110,7 +114,7 @@ def _make_verifier(password: str | None, name: str, ground: RoleGround) -> str |
 
 
 def _join(oid: int, options: RoleOptions, ground: RoleGround) -> None:
-    """IN ROLE, ROLE and ADMIN of a role that is new."""
+    """Apply IN ROLE, ROLE and ADMIN to a new role."""
     role = ground.roles.with_oid(oid)
     assert role is not None
     itself = RoleName(name=role.name)
@@ -121,7 +125,7 @@ def _join(oid: int, options: RoleOptions, ground: RoleGround) -> None:
 
 
 def alter_role(statement: AlterRole, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, InvalidParameterValue, UndefinedObject."""
+    """Run ALTER ROLE. Raises InsufficientPrivilege, InvalidParameterValue, UndefinedObject."""
     role, options = ground.find_role(statement.role), statement.options
     if role.name in PREDEFINED:
         raise ReservedName(f'role name "{role.name}" is reserved', detail="Cannot alter reserved roles.")
@@ -148,7 +152,7 @@ def _check_alteration(role: Role, options: RoleOptions, ground: RoleGround) -> N
 
 
 def rename_role(statement: RenameRole, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, DuplicateObject, ReservedName, FeatureNotSupported, UndefinedObject."""
+    """Rename a role. Raises InsufficientPrivilege, DuplicateObject, ReservedName, FeatureNotSupported, UndefinedObject."""
     role = ground.find_role(RoleName(name=statement.name))
     for who, what in ((ground.session, "session"), (ground.current, "current")):
         if role.oid == who.oid:
@@ -171,7 +175,9 @@ def rename_role(statement: RenameRole, ground: RoleGround) -> None:
 
 
 def drop_roles(statement: DropRole, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, UndefinedObject, ObjectInUse, DependentObjectsStillExist, InvalidParameterValue."""
+    """Run DROP ROLE. Raises InsufficientPrivilege, UndefinedObject, ObjectInUse, DependentObjectsStillExist,
+    InvalidParameterValue.
+    """
     if not ground.may_create:
         raise InsufficientPrivilege("permission denied to drop role")
     for name in statement.roles:

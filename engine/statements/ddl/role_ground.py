@@ -1,4 +1,4 @@
-"""The environment of statements about roles and privileges."""
+"""The environment of the statements about roles and privileges."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from wire.types.text_settings import InputSettings
 
 @dataclass(frozen=True, slots=True)
 class RoleGround:
-    """A session's ground for changes of roles. current, session: who it is, and who it began as. settings, input: the
-    session's. notify: takes notices."""
+    """The part of a session that statements about roles use. current, session: its current role, and the role of the
+    session user. settings, input: the session's. notify: sends a notice.
+    """
 
     catalog: SessionCatalog
     current: Role
@@ -38,7 +39,7 @@ class RoleGround:
 
     @property
     def authority(self) -> Authority:
-        """Return the authority in the state as it is now."""
+        """The authority of the current role in the current state of the catalog."""
         snapshot = self.catalog.current()
         return Authority(self.current, Judge(snapshot.rights, snapshot.roles))
 
@@ -47,7 +48,7 @@ class RoleGround:
         return self.current.superuser or self.current.createrole
 
     def find_role(self, name: RoleName) -> Role:
-        """Raises UndefinedObject."""
+        """Find a role by name, or CURRENT_ROLE, SESSION_USER and the like. Raises UndefinedObject."""
         if name.special in ("current", "session"):
             asked = (self.current if name.special == "current" else self.session).name
         else:
@@ -57,20 +58,24 @@ class RoleGround:
         return found
 
     def meant(self, name: RoleName) -> Role:
-        """Find the role that is to own or be given something: while there is no role, also who asks. Raises UndefinedObject."""
+        """Find the role that is to own an object or receive a privilege: while there is no role at all, the session
+        user's name is accepted too. Raises UndefinedObject.
+        """
         alone = not self.roles and name.name == self.session.name and not name.special
         return self.session if alone else self.find_role(name)
 
 
 def is_row_type(name: QualifiedName, ground: RoleGround) -> bool:
-    """Whether a name means the type of a relation's rows."""
+    """Return whether a name is that of a relation's row type."""
     return has_row_type(ground.catalog.current().resolve(name.schema, name.name, ground.search_path))
 
 
 def type_of_users(name: QualifiedName, ground: RoleGround) -> UserType:
-    """The type or domain that a statement about owners or privileges means.
+    """Find the type or domain that a statement about owners or privileges names.
 
-    Raises UndefinedObject, InsufficientPrivilege, and FeatureNotSupported for one of PostgreSQL's or of a relation's rows."""
+    Raises UndefinedObject, InsufficientPrivilege, and FeatureNotSupported for one of PostgreSQL's or a relation's row
+    type.
+    """
     snapshot = ground.catalog.current()
     if name.schema is not None:
         ground.authority.require_usage(snapshot, name.schema)

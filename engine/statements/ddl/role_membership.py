@@ -13,7 +13,7 @@ from wire.errors import InsufficientPrivilege, InvalidGrantOperation, Notice
 
 
 def grant_roles(statement: GrantRole, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, UndefinedObject, InvalidGrantOperation."""
+    """Run GRANT or REVOKE of roles. Raises InsufficientPrivilege, UndefinedObject, InvalidGrantOperation."""
     grantor = ground.find_role(statement.grantor) if statement.grantor is not None else ground.current
     members = [RoleName(name=ground.find_role(member).name) for member in statement.members]
     for name in statement.roles:
@@ -29,14 +29,14 @@ def grant_roles(statement: GrantRole, ground: RoleGround) -> None:
 
 
 def add_members(role: Role, members: Sequence[RoleName], grantor: Role, ground: RoleGround, *, admin: bool) -> None:
-    """Let these into a role. Raises InsufficientPrivilege, UndefinedObject, InvalidGrantOperation."""
+    """Make roles members of a role. Raises InsufficientPrivilege, UndefinedObject, InvalidGrantOperation."""
     if not members:
         return
     _check(role, grantor, ground)
     if role.oid == DATABASE_OWNER:
         raise InvalidGrantOperation(f'role "{role.name}" cannot have explicit members')
     for name in members:
-        # As it is by now: an earlier part of the statement may have changed it.
+        # Read the role again: an earlier part of the statement may have changed it.
         _enter(ground.find_role(name), Membership(role.oid, admin, grantor.oid), role, ground)
 
 
@@ -51,7 +51,7 @@ def _check(role: Role, grantor: Role, ground: RoleGround) -> None:
 
 
 def _is_admin(role: Role, ground: RoleGround) -> bool:
-    """Whether the current role may let others into `role` (acl.c, is_admin_of_role)."""
+    """Return whether the current role may add members to `role` (acl.c, is_admin_of_role)."""
     mine = ground.roles.all_of(ground.current)
     owners = (other for other in ground.roles if other.oid in mine)
     return any((m := other.membership(role.oid)) is not None and m.admin for other in owners)
@@ -71,7 +71,7 @@ def _enter(member: Role, joined: Membership, role: Role, ground: RoleGround) -> 
 
 
 def _leave(member: Role, role: Role, admin_only: bool, ground: RoleGround) -> None:
-    """admin_only: it stays a member, but lets nobody in any more."""
+    """End a membership. admin_only: the role stays a member, and only loses the admin option."""
     there = member.membership(role.oid)
     if there is None:
         ground.notify(

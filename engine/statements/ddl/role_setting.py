@@ -1,5 +1,6 @@
-"""ALTER ROLE ... SET: settings with which the sessions of a role begin, or all sessions, everywhere or in the one database (user.c:
-AlterRoleSet; guc.c: validate_option_array_item)."""
+"""ALTER ROLE ... SET: the settings with which sessions begin, those of one role or all, in every database or in the
+only one (user.c: AlterRoleSet; guc.c: validate_option_array_item).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ Settings = tuple[tuple[str, str], ...]
 
 
 def alter_setting(statement: AlterRoleSetting, ground: RoleGround) -> None:
-    """Raises InsufficientPrivilege, UndefinedObject, InvalidParameterValue, CantChangeRuntimeParam."""
+    """Run ALTER ROLE ... SET. Raises InsufficientPrivilege, UndefinedObject, InvalidParameterValue,
+    CantChangeRuntimeParam.
+    """
     role = _find_altered_role(statement, ground)
     if statement.database and statement.database != DATABASE:
         raise UndefinedObject(f'database "{statement.database}" does not exist', sqlstate="3D000")
@@ -37,7 +40,7 @@ def alter_setting(statement: AlterRoleSetting, ground: RoleGround) -> None:
 
 
 def _find_altered_role(statement: AlterRoleSetting, ground: RoleGround) -> Role:
-    """The role; for ALL the first one, which keeps what is everybody's."""
+    """Find the role; for ALL it is the first role, which keeps the settings of all roles."""
     if statement.role is None:
         if not ground.current.superuser:
             raise InsufficientPrivilege("must be superuser to alter settings globally")
@@ -59,10 +62,11 @@ def _change_settings(settings: Settings, statement: AlterRoleSetting, ground: Ro
     probe = SessionSettings()
     probe.privileged = lambda: ground.current.superuser
     if statement.name == "all":
-        # RESET ALL leaves what whoever says it may not change: a role does not lift its own limits (GUCArrayReset).
+        # RESET ALL keeps the settings that the current role may not change: a role cannot lift its own limits
+        # (GUCArrayReset).
         return tuple(pair for pair in settings if not probe.changeable(pair[0]))
     probe.set(statement.name, statement.value)
     name = probe.canonical_name(statement.name)
     kept = tuple(pair for pair in settings if pair[0].lower() != name.lower())
-    # As it was said; how it is read depends on the release that does.
+    # The value is kept as it was written; the release that reads it decides its meaning.
     return kept if statement.value is None else (*kept, (name, statement.value))

@@ -1,4 +1,4 @@
-"""Dispatch table of the statements about roles and privileges: each one's function and its command tag."""
+"""Dispatch table of the statements about roles and privileges: the function and the command tag of each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ROLE_STATEMENTS: Final = (*_DOERS, r.GrantRole)
 
 
 def tag(statement: Statement) -> str:
-    """The command that a statement is called by."""
+    """Return a statement's command tag."""
     if isinstance(statement, r.GrantRole):
         if statement.group:
             return "ALTER ROLE"
@@ -46,7 +46,7 @@ def tag(statement: Statement) -> str:
 
 
 def change_roles(statement: Statement, ground: RoleGround) -> str:
-    """Carry out one of `ROLE_STATEMENTS`; its tag. Blocks on the catalog database. Raises SqlError."""
+    """Run one of `ROLE_STATEMENTS`, and return its tag. Blocks on the catalog database. Raises SqlError."""
     if isinstance(statement, r.GrantRole):
         grant_roles(statement, ground)
     else:

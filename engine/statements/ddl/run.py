@@ -1,4 +1,4 @@
-"""Statements that define something, carried out: alone or within a transaction."""
+"""Runs DDL statements, each as a transaction of its own or within an open transaction."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ DEFINING: Final = (
     s.CreateForeignTable,
     s.Drop,
 )
-#: Of these, those that write rows of a query, however many.
+#: Those of them that write the rows of a query, however many.
 _WRITING: Final = (s.CreateTableAs, s.CreateMaterializedView, s.RefreshMaterializedView)
 
 
 async def execute(
     session: SessionContext, engine: SessionServices, prepared: Prepared, arguments: Sequence[Any]
 ) -> Execution:
-    """Carry out one of `DEFINING`. A statement that is all of its transaction waits for the definitions of others
-    (`engine.statements.dml.autocommit_retry`). Raises SqlError."""
+    """Run one of `DEFINING`. An autocommit statement waits for the definitions of others
+    (`engine.statements.dml.autocommit_retry`). Raises SqlError.
+    """
 
     async def run() -> str:
         session.notices.again()
@@ -51,7 +52,7 @@ async def execute(
 async def _define(
     session: SessionContext, engine: SessionServices, prepared: Prepared, arguments: Sequence[Any]
 ) -> str:
-    """Returns the command tag."""
+    """Run the statement, and return its command tag."""
     in_pool, authority = engine.in_operation_pool, session.authority()
     match prepared.statement:
         case statement if isinstance(statement, definitions_with_rows.STATEMENTS):

@@ -25,7 +25,7 @@ _RESERVED: Final = "pg_"
 
 
 def create_schema(statement: CreateSchema, definer: Definer) -> None:
-    """Raises DuplicateSchema, ReservedName."""
+    """Run CREATE SCHEMA. Raises DuplicateSchema, ReservedName."""
     owner = _owner(statement, definer)
     name = statement.name or owner.name
     definer.authority.require_new_schemas()
@@ -44,7 +44,7 @@ def create_schema(statement: CreateSchema, definer: Definer) -> None:
 
 
 def _owner(statement: CreateSchema, definer: Definer) -> Role:
-    """Raises UndefinedObject."""
+    """Return the owner of a new schema. Raises UndefinedObject."""
     asked = statement.owner
     if asked is None or asked.special == "current":
         return definer.authority.role
@@ -57,7 +57,7 @@ def _owner(statement: CreateSchema, definer: Definer) -> Role:
 
 
 def alter_schema(statement: AlterSchema, definer: Definer) -> None:
-    """RENAME, with all that is in it. Raises InvalidSchemaName, DuplicateSchema, ReservedName."""
+    """Rename a schema with all that is in it. Raises InvalidSchemaName, DuplicateSchema, ReservedName."""
     snapshot, catalog = definer.snapshot, definer.catalog
     schema = snapshot.schemas.get(statement.name)
     if schema is None:

@@ -35,7 +35,7 @@ class _Bounds:
 
 
 def create_sequence(statement: CreateSequence, definer: Definer) -> None:
-    """Raises DuplicateTable, InvalidParameterValue and what OWNED BY finds wrong."""
+    """Run CREATE SEQUENCE. Raises DuplicateTable, InvalidParameterValue and the errors of OWNED BY."""
     schema = definer.schema_of_new(statement.name, statement.temporary)
     name = statement.name.name
     if Names(definer.snapshot, schema).has_relation(name):
@@ -47,7 +47,7 @@ def create_sequence(statement: CreateSequence, definer: Definer) -> None:
 
 
 def new_sequence(schema: str, name: str, options: SequenceOptions, typ: SqlType, definer: Definer) -> Sequence:
-    """A sequence that begins. typ: where AS says none."""
+    """Make a sequence at its start. typ: its type if AS gives none."""
     if options.type is not None:
         typ = resolve_type(options.type)
         if typ.pg not in _BITS:
@@ -71,7 +71,7 @@ def new_sequence(schema: str, name: str, options: SequenceOptions, typ: SqlType,
 
 
 def alter_sequence(statement: AlterSequence, definer: Definer) -> None:
-    """Raises UndefinedTable, WrongObjectType, InvalidParameterValue."""
+    """Run ALTER SEQUENCE. Raises UndefinedTable, WrongObjectType, InvalidParameterValue."""
     found = definer.resolve(statement.name)
     if found is None and statement.if_exists:
         definer.notify(f'relation "{statement.name.name}" does not exist, skipping')
@@ -84,7 +84,7 @@ def alter_sequence(statement: AlterSequence, definer: Definer) -> None:
 
 
 def apply_options(sequence: Sequence, options: SequenceOptions, definer: Definer) -> Sequence:
-    """The sequence with other options. It goes on from where it stands, unless RESTART is said."""
+    """Return the sequence with other options. It continues from its current value, unless RESTART is given."""
     typ = resolve_type(options.type) if options.type is not None else sequence.type
     if typ.pg not in _BITS:
         raise InvalidParameterValue("sequence type must be smallint, integer, or bigint")
@@ -110,7 +110,7 @@ def apply_options(sequence: Sequence, options: SequenceOptions, definer: Definer
 
 
 def with_owner(sequence: Sequence, options: SequenceOptions, definer: Definer) -> Sequence:
-    """OWNED BY, where it is said."""
+    """Return the sequence with the owner of OWNED BY, if that is given."""
     if options.owned_by is None:
         return sequence
     if sequence.internal:
@@ -150,13 +150,15 @@ def _cache(options: SequenceOptions, default: int) -> int:
 
 
 def _natural(typ: SqlType, increment: int) -> _Bounds:
-    """The bounds of a sequence that says none."""
+    """Return the bounds of a sequence without MINVALUE and MAXVALUE."""
     limit = 1 << _BITS[typ.pg]
     return _Bounds(1, limit - 1) if increment > 0 else _Bounds(-limit, -1)
 
 
 def _bound(said: object, now: int, before: int, natural: int, retyped: bool) -> int:
-    """A bound after ALTER: a type's own bound changes with the type, one that was said stays."""
+    """Return a bound after ALTER: a bound that comes from the type changes with the type, a bound that was given
+    explicitly stays.
+    """
     if isinstance(said, int):
         return said
     return natural if said == "no" or (retyped and now == before) else now

@@ -1,9 +1,9 @@
-"""CREATE TABLE and the definition that CREATE TABLE AS makes (tablecmds.c: DefineRelation; parse_utilcmd.c:
+"""CREATE TABLE, and the definition that CREATE TABLE AS makes (tablecmds.c: DefineRelation; parse_utilcmd.c:
 transformCreateStmt).
 
-PARTITION BY names the columns whose values name the folders of the table's files, one folder for each combination: there are
-no partitions to declare, and LIST and RANGE mean the same. WITH (sort_by = 'a, b') has every file sorted by these columns.
-Parameters of PostgreSQL's own storage are accepted and mean nothing here.
+PARTITION BY names the columns by whose values the table's files are put into folders, one folder for each combination
+of values. There are no partitions to declare, and LIST and RANGE mean the same. WITH (sort_by = 'a, b') sorts every
+file by these columns. Parameters of PostgreSQL's own storage are accepted and ignored.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from wire.errors import (
     UndefinedColumn,
 )
 
-#: What PostgreSQL's heap tables take (reloptions.c); autovacuum's and TOAST's by their beginnings.
+#: The storage parameters of PostgreSQL's heap tables (reloptions.c); autovacuum's and TOAST's by their prefixes.
 _HEAP: Final = frozenset(
     ("fillfactor", "parallel_workers", "toast_tuple_target", "user_catalog_table", "vacuum_index_cleanup", "vacuum_truncate",
      "log_autovacuum_min_duration")
@@ -53,7 +53,8 @@ _HEAP_PREFIXES: Final = ("autovacuum_", "toast.")
 def create_table(statement: CreateTable, definer: Definer) -> None:
     """Define a stored table. Blocks on the disk.
 
-    Raises DuplicateTable, DuplicateColumn, InvalidTableDefinition, UndefinedColumn, DatatypeMismatch and more, as PostgreSQL.
+    Raises DuplicateTable, DuplicateColumn, InvalidTableDefinition, UndefinedColumn, DatatypeMismatch and more, as
+    PostgreSQL does.
     """
     try:
         schema = definer.schema_of_new(statement.name, statement.temporary)
@@ -83,7 +84,7 @@ def create_table(statement: CreateTable, definer: Definer) -> None:
         unlogged=statement.layout.unlogged,
     )
     names.take(table.name, key=True)
-    # No rows are there: NOT VALID says nothing.
+    # The table has no rows, so NOT VALID has no effect.
     written = [replace(constraint, valid=True) for constraint in _constraints(statement, definer)]
     table = with_constraints(table, written, definer, names)
     indexes = (index for like in likes for index in indexes_like(like, table.name, names, definer))
@@ -97,7 +98,7 @@ def create_table(statement: CreateTable, definer: Definer) -> None:
     _put(replace(table, columns=columns), statement.layout, definer)
 
 
-#: A column of the new table, and as it was written; one of LIKE was not.
+#: A column of the new table, and its definition in the statement; None for a column of LIKE.
 _Element = tuple[TableColumn, ColumnDefinition | None]
 
 
@@ -119,8 +120,9 @@ def _constraints(statement: CreateTable, definer: Definer) -> Iterator[Constrain
 
 
 def create_table_as(statement: CreateTableAs, columns: Sequence[ResultColumn], definer: Definer) -> Table | None:
-    """Define the table of a query that gives `columns`; its rows are to be written. None: it is there, and IF NOT EXISTS
-    was said. Raises as `create_table`."""
+    """Define the table for a query that returns `columns`; the caller writes its rows. Returns None if it exists and IF
+    NOT EXISTS is given. Raises as `create_table`.
+    """
     schema = definer.schema_of_new(statement.name, statement.temporary)
     names = Names(definer.snapshot, schema)
     if _is_there(statement.name, names, statement.if_not_exists, definer):

@@ -1,8 +1,8 @@
-"""CREATE TYPE ... AS ENUM, and ALTER TYPE, of composite types with `engine.statements.ddl.composite`. Of an enum no file is
-touched: values are numbers that labels keep (`wire.types.enums`).
+"""CREATE TYPE ... AS ENUM, and ALTER TYPE; `engine.statements.ddl.composite` handles composite types. Changing an enum
+touches no file: values are stored as numbers, and each label keeps its number (`wire.types.enums`).
 
-A label that is added in a transaction block may be used in it at once, as in a block that made the type; PostgreSQL wants the
-commit first (55P04).
+A label that is added in a transaction block may be used in the same block, as in a block that created the type;
+PostgreSQL requires the commit first (55P04).
 
 Source: PostgreSQL 15, typecmds.c (DefineEnum, AlterEnum), pg_enum.c (AddEnumLabel, RenameEnumLabel).
 """
@@ -37,7 +37,7 @@ from wire.types.enums import STEP
 
 
 def create_enum(statement: CreateEnum, definer: Definer) -> None:
-    """Raises DuplicateObject, InvalidName, UniqueViolation."""
+    """Create an enum. Raises DuplicateObject, InvalidName, UniqueViolation."""
     name, catalog = statement.name, definer.catalog
     schema = schema_of_new_type(name, definer)
     for label in statement.labels:
@@ -55,7 +55,7 @@ def _check_label(label: str) -> None:
 
 
 def alter_type(statement: AlterType, definer: Definer) -> None:
-    """Raises UndefinedObject, WrongObjectType, DuplicateObject, InvalidParameterValue."""
+    """Run ALTER TYPE. Raises UndefinedObject, WrongObjectType, DuplicateObject, InvalidParameterValue."""
     typ, action = definer.type(statement.name), statement.action
     definer.authority.require_owner(typ, "type")
     match action:
@@ -102,7 +102,7 @@ def _place(typ: EnumType, name: str) -> int:
 
 
 def _number_at(typ: EnumType, at: int) -> int:
-    """A number between those of two neighbours. Raises ProgramLimitExceeded where there is none left."""
+    """Return a number between those of two neighbouring labels. Raises ProgramLimitExceeded if there is none left."""
     if not typ.labels:
         return STEP
     if at == len(typ.labels):

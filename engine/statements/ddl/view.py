@@ -28,7 +28,7 @@ def create_view(
     notify: Callable[[str], None],
     authority: Authority = UNBOUNDED,
 ) -> None:
-    """Define a view of a query that was planned against the same catalog.
+    """Define a view by a query that was planned against the same state of the catalog.
 
     Raises DuplicateTable, InvalidTableDefinition, WrongObjectType, InsufficientPrivilege.
     """
@@ -69,9 +69,11 @@ def create_view(
 def relation_meanings(
     query: Query, planned: PlannedQuery, snapshot: Snapshot, search_path: Sequence[str]
 ) -> Iterator[Seen]:
-    """The meanings of the names of relations in the view's text. One that is a WITH item's is looked up in vain, or never asked.
+    """Yield the meanings of the relation names in the view's text. The name of a WITH item is looked up without effect.
 
-    Raises FeatureNotSupported for a path: whoever read the view would read the file in the name of the view's owner."""
+    Raises FeatureNotSupported for a path: a role that reads the view would read the file with the privileges of the
+    view's owner.
+    """
     if any(node.args.get("file") is not None for node in query.tree.find_all(exp.Table)):
         raise FeatureNotSupported(
             "not supported: a file in the definition of a view", hint="Create a foreign table over the file."
@@ -86,7 +88,7 @@ def relation_meanings(
 
 
 def _used_columns(relation: Table | View, planned: PlannedQuery) -> tuple[int, ...]:
-    """The columns that the query needs: of a table, what its plan reads; of a view, all."""
+    """Return the columns that the query needs: for a table those that its plan reads, for a view all."""
     if isinstance(relation, View):
         return tuple(c.number for c in relation.columns)
     readers = [n for n in walk_all(planned.plan) if isinstance(n, TableReader) and n.table.oid == relation.oid]
@@ -105,7 +107,9 @@ def _columns(statement: CreateView, columns: Sequence[ResultColumn]) -> tuple[Ta
 
 
 def _check_replacement(old: Sequence[TableColumn], new: Sequence[TableColumn]) -> None:
-    """A replaced view keeps its columns and may add more (PostgreSQL, checkViewColumns)."""
+    """Check the columns of a view that is replaced: it keeps its columns and may add more (PostgreSQL,
+    checkViewColumns).
+    """
     if len(new) < len(old):
         raise InvalidTableDefinition("cannot drop columns from view")
     for before, after in zip(old, new, strict=False):

@@ -40,14 +40,16 @@ def check_options(options: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], 
 
 
 def require_updatable(options: Iterable[tuple[str, str]], query: exp.Expression) -> None:
-    """Raises FeatureNotSupported for a check option of a view that is not updatable (DefineView)."""
+    """Raise FeatureNotSupported for a check option of a view that is not updatable (DefineView)."""
     reason = why_not(query) if any(name == _CHECK for name, _ in options) else None
     if reason is not None:
         raise FeatureNotSupported("WITH CHECK OPTION is supported only on automatically updatable views", hint=reason)
 
 
 def alter_view_options(statement: AlterViewOptions, definer: Definer) -> None:
-    """Raises UndefinedTable, WrongObjectType, InvalidParameterValue, InsufficientPrivilege."""
+    """Run ALTER VIEW ... SET and RESET. Raises UndefinedTable, WrongObjectType, InvalidParameterValue,
+    InsufficientPrivilege.
+    """
     view = definer.resolve(statement.name)
     if view is None and statement.if_exists:
         definer.notify(f'relation "{statement.name.name}" does not exist, skipping')

@@ -1,10 +1,11 @@
-"""Running a MUTATE: rows into files, files into intents, intents into the session's catalog.
+"""Runs a MUTATE: it writes rows into files, describes the files as intents, and records the intents in the session's
+catalog.
 
-`run` drives: it finds the files to be written anew, opens the input as any query is opened, hands its batches to a `sink` on a
-thread of the writers' pool, and records what came of it (`intents`). `violations` says what PostgreSQL says of a row that may
-not be; `unique` looks for keys that are there twice, before anything is recorded.
+`run` drives the statement: it finds the files to be rewritten, opens the input as any query is opened, hands its
+batches to a `sink` on a thread of the writers' pool, and records the result (`intents`). `violations` makes
+PostgreSQL's errors for rows that break a constraint. `unique` looks for duplicate keys before anything is recorded.
 
-Nothing is visible before it is recorded, and what was written by a statement that fails, is cancelled or loses its client is
-removed. What the statement sees of its own table are the files that were there when it began: so an INSERT ... SELECT from
-its own target ends.
+Nothing is visible before it is recorded. The files of a statement that fails, is cancelled or loses its client are
+removed. A statement sees the files that its table had when the statement began, so an INSERT ... SELECT from its own
+target ends.
 """

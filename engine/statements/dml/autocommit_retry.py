@@ -1,16 +1,20 @@
-"""A statement that is a transaction of its own: nobody is told of a conflict, as nobody is by PostgreSQL, which waits for a row,
-or for whoever changes a definition.
+"""Autocommit statements run again after a conflict, so that their clients see no serialization failure. PostgreSQL's
+clients see none either: there, the statement waits for the row, or for the transaction that changes a definition.
 
-Commits are optimistic: of two that are in each other's way the later one fails with 40001, and its work is for nothing. Three
-things keep that from clients whose statement is all of its transaction (autocommit):
+Commits are optimistic: of two that conflict the later one fails with 40001, and its work is lost. Three measures hide
+that from clients whose statement is its whole transaction (autocommit):
 
-- *turns*: within a member statements that change rows wait for each other, by table, where their commits would conflict. It is
-  not a lock: rows that only come, transactions of several statements, and other members do not wait.
-- *again, while it runs*: a definition is made on the catalog as it is, and then tried on the newest one. Where another commit has
-  come in between it is taken back and made on what is there now, as nothing of it was seen: so the second of two that create one
-  table is told that the table is there. Those that are made again wait for each other, lest they be in each other's way again.
-- *again, at the commit*: where the commit conflicts all the same, the statement runs again on what is there now. By then its
-  client may have been told how many rows it changed, and RETURNING's; if the second run comes to anything else, the 40001 stands.
+- *turns*: within a member, statements that change rows wait for each other, by table, if their commits would conflict.
+  A turn is not a lock: statements that only add rows, transactions of several statements, and other members do not
+  wait.
+- *retry while it runs*: a definition is made on the session's snapshot of the catalog, and then tried on the newest
+  one. If another commit has come in between, the definition is rolled back and made again on the newest state, since
+  its client has seen nothing of it yet: so the second of two statements that create one table fails because the table
+  exists. Definitions that are repeated wait for each other, unless they may take long, so that they do not conflict
+  with each other again. A statement that changes rows is repeated too if it meets a conflict while it runs.
+- *retry at the commit*: if the commit conflicts nevertheless, the statement runs again on the newest state. By then its
+  client may have received the number of changed rows, and RETURNING's rows; if the second run has any other result, the
+  40001 stands.
 """
 
 from __future__ import annotations
@@ -25,23 +29,24 @@ from engine.session.context.transaction_context import ChangeOutcome
 
 
 def needs_turn(plan: Mutate) -> bool:
-    """Whether another commit to the table can be in its way."""
+    """Return whether another commit to the table can conflict with the statement's."""
     return bool(plan.keys or plan.targets or plan.whole)
 
 
 class Lone(Protocol):
-    """A statement that has run, and is all of its transaction. definition: it changes no rows, or only of what it defines."""
+    """An autocommit statement that has run. definition: it changes no rows, or only rows of what it defines."""
 
     definition: bool
 
     async def repeats(self) -> bool:
-        """Run it once more, in a transaction that has begun; whether it comes to what its client may have been told.
-        Raises SqlError."""
+        """Run it again, in a transaction that has begun. Returns whether the result is the one that its client may have
+        received. Raises SqlError.
+        """
         ...
 
 
 class LoneDefinition:
-    """run: carries it out, and gives its tag. tag: what it was."""
+    """An autocommit definition. run: runs it, and returns its command tag. tag: the command tag of the first run."""
 
     definition = True
 
@@ -54,7 +59,9 @@ class LoneDefinition:
 
 
 class LoneStatement:
-    """One that changes rows. again: runs it once more. told: what it came to, as its client may know."""
+    """An autocommit statement that changes rows. again: runs it again. told: the result of the first run, which its
+    client may have received.
+    """
 
     definition = False
 

@@ -1,13 +1,14 @@
-"""Keys that an UPDATE changed, row by row, where a foreign key that names them says more of it than NO ACTION.
+"""The old and new keys of an UPDATE's rows, for foreign keys that reference them with an action other than NO ACTION.
 
-Which key became which only the statement's own rows can tell, while they pass: files hold what was before and what is now, and not
-which row was which. So an UPDATE that may change such a key keeps the values of both (`Mutate.before`), as it keeps the rows of
-RETURNING. They are then a file that statements of our own read:
+Which old key became which new key is known only while the statement's rows pass: files hold the old rows and the new
+rows, but not which row became which. So an UPDATE that may change such a key keeps the values of both
+(`Mutate.before`), as it keeps the rows of RETURNING. They then serve as a table that internal statements read:
 
-- CASCADE changes the rows that name the old keys, and is judged like any other statement. PostgreSQL follows row by row; here all
-  keys move at once, so that `SET id = id + 1` is followed as it was meant (ri_triggers.c: RI_FKey_cascade_upd);
-- RESTRICT, SET NULL and SET DEFAULT are about every key that a row had and has no more, also where another row has it now: only
-  NO ACTION looks for one (ri_Check_Pk_Match).
+- CASCADE changes the rows that reference the old keys, by a statement that is checked like any other. PostgreSQL
+  cascades row by row; here all keys change at once, so that `SET id = id + 1` cascades as intended (ri_triggers.c:
+  RI_FKey_cascade_upd);
+- RESTRICT, SET NULL and SET DEFAULT act on every key that a row had and no longer has, even if another row has it now:
+  only NO ACTION looks for such a row (ri_Check_Pk_Match).
 """
 
 from __future__ import annotations
@@ -37,12 +38,14 @@ if TYPE_CHECKING:
 
 MOVED = "moved"
 _OLD, _NEW = "old ", "new "
-#: Columns of a foreign key, and of the key that it names.
+#: The columns of a foreign key, each with the column that it references.
 Pairs = Sequence[tuple[str, str]]
 
 
 def is_told(plan: Mutate, constraint: Constraint) -> bool:
-    """Whether what the foreign key says ON UPDATE is about rows one by one, and the statement tells of them."""
+    """Return whether the foreign key's ON UPDATE action depends on the old and the new key of each row, and the
+    statement keeps both.
+    """
     assert constraint.references is not None
     numbers = {column.number for column in plan.table.columns if column.name in {name for name, _ in plan.before}}
     told = plan.kind == "update" and constraint.references.on_update != "no action"
@@ -50,13 +53,13 @@ def is_told(plan: Mutate, constraint: Constraint) -> bool:
 
 
 async def follow(plan: Mutate, child: Table, pairs: Pairs, moved: Sequence[pa.RecordBatch], ground: KeyContext) -> None:
-    """CASCADE. moved: of rows that changed the values of `plan.before`, and those after."""
+    """Apply ON UPDATE CASCADE. moved: the rows whose `plan.before` changed, with the values before and after."""
     async with as_table(plan, moved, ground) as table:
         await ground.carry_out(_statement(child, pairs), {MOVED: table})
 
 
 def left(pairs: Pairs) -> exp.Select:
-    """SELECT "old k" AS k FROM moved WHERE "new k" IS DISTINCT FROM "old k": the keys that rows have no more."""
+    """SELECT "old k" AS k FROM moved WHERE "new k" IS DISTINCT FROM "old k": the keys that rows no longer have."""
     keys = [exp.Alias(this=_column(_OLD + k, MOVED), alias=exp.Identifier(this=k, quoted=True)) for _, k in pairs]
     from_ = exp.From(expressions=[table_reference(MOVED, MOVED)])
     return exp.Select(expressions=keys, from_=from_, where=exp.Where(this=_any_changed(pairs)))
@@ -89,7 +92,7 @@ def _column(name: str, table: str) -> exp.Column:
 
 @asynccontextmanager
 async def as_table(plan: Mutate, moved: Sequence[pa.RecordBatch], ground: KeyContext) -> AsyncIterator[Table]:
-    """The batches in a file beside the table's, as long as they are wanted."""
+    """Provide the batches as a table: they are in a file beside the table's own until the context ends."""
     area = StagingArea(Path(plan.table.path), new_name())
     await ground.in_writer_pool(area.make)
     try:

@@ -1,8 +1,10 @@
-"""The intent collector: what others have staged for a statement becomes the table's, all of it or none.
+"""The intent collector: it makes the files that participants have staged for a statement part of the table, all of them
+or none.
 
-Nothing counts until all who write have told their intents. Then their files are moved into the table, and the commit is the
-session's as ever. A statement that fails, for whatever reason, ends with its folder gone, and whoever still writes for it has
-nothing to write into (`engine.storage.staging_area`). So it may run again, in a folder of its own.
+Nothing counts until all participants have reported their intents. Then their files are moved into the table, and the
+session commits as usual. When a statement fails, for whatever reason, its folder is removed, and a participant that
+still writes for it has no folder to write into (`engine.storage.staging_area`). So the statement may run again, in a
+folder of its own.
 """
 
 from __future__ import annotations
@@ -29,9 +31,10 @@ InPool = Callable[[Callable[[], Any]], Awaitable[Any]]
 async def collect_files(
     table: Table, name: str, in_pool: InPool, write: Callable[[Path], Awaitable[Written]]
 ) -> Written:
-    """Have a statement's rows written below a folder of its own, and make the files the table's. name: of the area.
+    """Let `write` write a statement's rows below a folder of its own, and move the files into the table. name: that of
+    the staging area.
 
-    Raises SqlError, with no file left; so does a cancel.
+    On SqlError and on a cancel no file is left.
     """
     area = StagingArea(Path(table.path), name)
     IN_FLIGHT_FILES.watch(area)
@@ -55,7 +58,7 @@ def keep(area: StagingArea, table: Table, files: Sequence[DataFile]) -> None:
 
 
 async def told_by_all(stream: BatchStream) -> Written:
-    """The intents that arrive at the root of a query whose participants write."""
+    """Read the intents that arrive at the root of a query whose participants write."""
     intents = []
     try:
         while (batch := await stream.next_batch()) is not None:

@@ -1,12 +1,14 @@
-"""Constraints that are judged later than their statement: DEFERRABLE ones, while the transaction has them deferred.
+"""Checks of deferred constraints: DEFERRABLE ones that are checked later than their statement.
 
-PostgreSQL queues an event for each row that may break such a constraint and looks at the rows again when the queue is worked off
-(trigger.c: AfterTriggerSetState; commands/constraint.c: unique_key_recheck). Here one event for each statement is kept, and the
-constraint is then asked of the rows as the transaction sees them: new files against the others for a key, the whole table for a
-foreign key. That may ask more than is needed, and never less: an event whose rows are gone again finds nothing wrong.
+PostgreSQL queues an event for each row that may break such a constraint and looks at the rows again when the queue is
+processed (trigger.c: AfterTriggerSetState; commands/constraint.c: unique_key_recheck). Here one event for each
+statement is kept, and the constraint is then checked against the rows that the transaction sees: for a key, the
+transaction's new files against the other files; for a foreign key, the whole table. That may check more rows than
+needed, and never fewer: an event whose rows are gone again finds no violation.
 
-Events are worked off before the commit, in their order, or when SET CONSTRAINTS ... IMMEDIATE says so. What is asked then makes the
-commit depend on the tables, as it does at the end of a statement. CASCADE, SET NULL, SET DEFAULT and RESTRICT are never deferred.
+Events are processed before the commit, in their order, or when SET CONSTRAINTS ... IMMEDIATE requests it. The checks
+make the commit depend on the tables that they read, as they do at the end of a statement. CASCADE, SET NULL, SET
+DEFAULT and RESTRICT are never deferred.
 """
 
 from __future__ import annotations
@@ -29,9 +31,10 @@ if TYPE_CHECKING:
 
 
 def named_constraints(statement: SetConstraints, tables: Sequence[Table], path: Sequence[str]) -> list[Constraint]:
-    """The constraints that SET CONSTRAINTS means: of a name all that are in the first schema that has one.
+    """Return the constraints that SET CONSTRAINTS names: for each name, all in the first schema that has one.
 
-    Raises UndefinedObject, and WrongObjectType where one that cannot be deferred is to be."""
+    Raises UndefinedObject, and WrongObjectType for a constraint that cannot be deferred.
+    """
     found: list[Constraint] = []
     for name in statement.names:
         schemas = (TEMPORARY, *path) if name.schema is None else (name.schema,)
@@ -53,8 +56,9 @@ def _in_schema(name: QualifiedName, schema: str, tables: Sequence[Table]) -> lis
 
 
 async def judge(ground: SessionMutationContext, *, everything: bool) -> None:
-    """Work events off: those of constraints that are not deferred any more, or everything. Raises UniqueViolation and
-    ForeignKeyViolation."""
+    """Process the events of constraints that are no longer deferred, or all events. Raises UniqueViolation and
+    ForeignKeyViolation.
+    """
     deferral = ground.deferral
     for event in deferral.events:
         found = _constraint(ground.tables(), event.constraint)
@@ -66,7 +70,7 @@ async def judge(ground: SessionMutationContext, *, everything: bool) -> None:
 
 
 async def judge_events(events: Sequence[Event], ground: SessionMutationContext) -> None:
-    """Judge these. Raises UniqueViolation and ForeignKeyViolation."""
+    """Check the constraints of these events. Raises UniqueViolation and ForeignKeyViolation."""
     for event in dict.fromkeys(events):
         found = _constraint(ground.tables(), event.constraint)
         if found is not None:

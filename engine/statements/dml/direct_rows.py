@@ -1,12 +1,12 @@
-"""The rows of an INSERT ... VALUES of parameters and constants, made without an engine.
+"""Builds the rows of an INSERT ... VALUES of parameters and constants without an engine.
 
-What an engine would compute of such a row is known as soon as its parameters are: each cell is a value of its column, or becomes
-one by a cast that either keeps the value or fails. So the values of one execution, or of many of the same statement, are put
-into Arrow columns as they are. Where a cast would change or refuse one, nothing is made of any of them, and the statement runs as
-all others do, so that rounding and messages are written once.
+The result that an engine would compute for such a row is known as soon as its parameters are: each cell is a value of
+its column, or becomes one by a cast that either keeps the value or fails. So the values of one execution, or of many
+executions of the same statement, are put into Arrow columns unchanged. If a cast would change or refuse one of them, no
+row is built here, and the statement runs as all others do, so that rounding and error messages are implemented once.
 
-The plan does not depend on what the table holds, nor on how many digits a parameter has; it is kept as long as the definitions
-are what they were.
+The plan depends neither on the table's rows nor on the number of a parameter's digits; it is kept as long as the
+definitions do not change.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from wire.types.carriers import carrier
 
 _INTEGERS: Final = frozenset((t.INT2, t.INT4, t.INT8))
 _TEXTS: Final = frozenset((t.TEXT, t.VARCHAR))
-#: Types whose values Arrow takes as they are.
+#: Types whose values Arrow accepts unchanged.
 _PLAIN: Final = frozenset(
     (
         *_INTEGERS, *_TEXTS, t.BOOL, t.FLOAT8, t.NUMERIC, t.BPCHAR, t.JSON, t.JSONB, t.UUID, t.BYTEA, t.DATE, t.TIMESTAMP,
         t.TIMESTAMPTZ,
     )
 )  # fmt: skip
-#: From what to what a value is cast that is the same in both, or refused. Integers go to numeric by way of a numeric.
+#: The casts that either keep a value unchanged or refuse it, from type to types. Integers are cast to numeric by way of
+#: an unconstrained numeric.
 _KEEPING: Final[Mapping[t.PgType, frozenset[t.PgType]]] = {
     **dict.fromkeys(_INTEGERS, _INTEGERS | {t.NUMERIC, t.FLOAT8}),
     t.NUMERIC: frozenset((t.NUMERIC,)),
@@ -51,13 +52,14 @@ Take = Callable[[int, int], npt.NDArray[np.int64]]
 
 
 class _ChangedByCastError(Exception):
-    """A value that its column takes as another one, or not at all."""
+    """A cast to the column's type would change or refuse a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A column of the rows. parameters: one for each row, by number from 0; or a constant, the name of a value of the session's, or
-    the OID of a sequence, for all rows."""
+    """A column of the rows. parameters: a parameter for each row, by number from 0; otherwise a constant, the name of a
+    value of the session, or the OID of a sequence provides the value of all rows.
+    """
 
     type: SqlType
     parameters: Sequence[int] = ()
@@ -68,7 +70,9 @@ class _Cell:
 
 @dataclass(frozen=True, slots=True)
 class DirectRows:
-    """cells: of the VALUES rows. emitted: for each column of the MUTATE's input, which of the cells it is. rows: of VALUES."""
+    """The maker of an INSERT's rows. cells: of the VALUES rows. emitted: for each column of the MUTATE's input, the
+    number of its cell. rows: the number of VALUES rows.
+    """
 
     cells: tuple[_Cell, ...]
     emitted: tuple[int, ...]
@@ -76,12 +80,14 @@ class DirectRows:
 
     @property
     def takes_numbers(self) -> bool:
-        """Whether it takes values of sequences, for which it may block."""
+        """Whether it takes values from sequences, which may block."""
         return any(cell.sequence is not None for cell in self.cells)
 
     def batch(self, rows: Sequence[Sequence[Any]], context: Callable[[str], Any], take: Take) -> pa.RecordBatch | None:
-        """The MUTATE's input for so many executions, each with the arguments of one of `rows`; None where an engine has to make
-        it. context: values of the session. take: values of a sequence. Raises SqlError."""
+        """Make the MUTATE's input for several executions, each with the arguments in one of `rows`; None if only an
+        engine can make it. context: returns a value of the session. take: takes values from a sequence. Raises
+        SqlError.
+        """
         arrays: list[pa.Array] = []
         made = len(rows) * self.rows
         try:
@@ -107,8 +113,9 @@ class DirectRows:
 
 
 def direct_rows(plan: Mutate) -> DirectRows | None:
-    """Return the maker of an INSERT's rows; None where that takes an engine: rows of a query, expressions, CHECK constraints,
-    generated columns, ON CONFLICT."""
+    """Return the maker of an INSERT's rows; None if they need an engine: rows of a query, expressions, CHECK
+    constraints, generated columns, ON CONFLICT.
+    """
     top = plan.input
     if plan.kind != "insert" or plan.checks or plan.filled or plan.requirement or plan.numbered or plan.parts:
         return None
@@ -133,13 +140,13 @@ def direct_rows(plan: Mutate) -> DirectRows | None:
 
 
 def _columns(casts: Evaluator, values: Values) -> list[_Cell | None]:
-    """Columns of many rows, each under the casts that its column asks for."""
+    """Return the columns of many rows, each with the casts to its column's type."""
     if not isinstance(values.rows, ColumnarRows):
         return [None]
     below = {column.id: cells for column, cells in zip(values.columns, values.rows.columns, strict=True)}
     made = [_column_cell(expr, c.type, below) for c, expr in zip(casts.columns, casts.emit, strict=True)]
     taken = [cell.sequence for cell in made if cell is not None and cell.sequence is not None]
-    # Columns with values of one sequence take them row by row.
+    # Several columns with values of one sequence take them alternately, row by row.
     return made if len(set(taken)) == len(taken) else [None]
 
 
@@ -186,7 +193,7 @@ def _cell(expr: Expr, typ: SqlType) -> _Cell | None:
 
 
 def _has_odd_scale(typ: SqlType) -> bool:
-    """Whether it is numeric(p, s) with more digits after the point than there are, or with fewer than none."""
+    """Return whether a type is a numeric(p, s) with s greater than p, or negative."""
     if typ.pg is not t.NUMERIC or typ.typmod == -1:
         return False
     precision, scale = t.numeric_precision_scale(typ.typmod)
@@ -194,7 +201,7 @@ def _has_odd_scale(typ: SqlType) -> bool:
 
 
 def _kept_by_casts(expr: Expr) -> Expr | None:
-    """Return the argument of one cast, or of one of an integer by way of numeric; None for other expressions."""
+    """Return the argument of a cast, or of an integer's cast by way of numeric; None for other expressions."""
     if not isinstance(expr, Call):
         return expr
     inner = _argument(expr)
@@ -208,7 +215,7 @@ def _argument(expr: Call) -> Expr | None:
 
 
 def _sequence(expr: Expr, typ: SqlType) -> int | None:
-    """The sequence whose next value an integer column is given."""
+    """Return the OID of the sequence whose next value an integer column gets; None if it gets none."""
     inner = _argument(expr) if isinstance(expr, Call) and expr.function.kind == "cast" else expr
     if typ.pg not in _INTEGERS or not isinstance(inner, Call) or inner.function.name != "nextval":
         return None
@@ -217,7 +224,7 @@ def _sequence(expr: Expr, typ: SqlType) -> int | None:
 
 
 def _column(values: list[Any], typ: SqlType) -> pa.Array:
-    """The values in the column's carrier. Raises what says that one of them is none of the column's."""
+    """Return the values in the column's carrier. Raises an error if one of them is not a value of the column."""
     if typ.pg in _TEXTS or typ.pg is t.BPCHAR:
         return pa.array(_within_length(values, typ), pa.utf8())
     if typ.pg is t.NUMERIC:
@@ -240,6 +247,6 @@ def _numerics(values: list[Any], typ: SqlType) -> pa.Array:
     if any(isinstance(value, Decimal) and not value.is_finite() for value in values):
         raise _ChangedByCastError
     array = pa.array(values, carrier(typ.pg, typ.scale))
-    # Fails where one has more digits than the column.
+    # Fails if a value has more digits than the column.
     array.cast(pa.decimal128(typ.precision, typ.scale))
     return array

@@ -1,4 +1,6 @@
-"""INSERTs whose rows are made without an engine (`engine.statements.dml.direct_rows`): run at once, or kept for the transaction."""
+"""Runs INSERTs whose rows are built without an engine (`engine.statements.dml.direct_rows`): the rows are written at
+once, or kept by the transaction.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from engine.session.context.session_context import SessionContext
     from engine.statements.shared.engine_services import EngineServices
 
-#: Rows that are made directly on the loop's thread.
+#: The number of rows up to which they are made on the loop's thread.
 _ROWS_HERE: Final = 64
 
 
@@ -37,9 +39,10 @@ async def direct_outcome(
     *,
     keeps: bool,
 ) -> Outcome | None:
-    """Run an INSERT once for each of these arguments, all at once; None where its rows cannot be made directly, and nothing was
-    done. keeps: whether rows that depend on nothing may be kept in memory, since the transaction goes on. Raises SqlError, with
-    nothing changed but values taken of sequences."""
+    """Run an INSERT once for each row of arguments, all at once. Returns None, with nothing done, if its rows cannot be
+    made directly. keeps: whether rows that no check depends on may be kept in memory, because the transaction
+    continues. On SqlError nothing is changed, except that values may have been taken from sequences.
+    """
     assert planned.direct is not None, "asked before"
     make = functools.partial(planned.direct.batch, rows, session.context_value, functools.partial(take_values, session))
     aside = planned.direct.takes_numbers or len(rows) * planned.direct.rows > _ROWS_HERE
@@ -48,7 +51,7 @@ async def direct_outcome(
         return None
     change = planned.bound.plan
     if change.keys or change.foreign_keys:
-        # What is asked of its rows is asked of the files that it has now.
+        # Its rows are checked against the files that the table has now.
         planned = planned.over(await engine.in_operation_pool(lambda: refresh(change.table)))
     elif keeps and change.table.schema != TEMPORARY:
         return await _keep_rows(session, planned, batch)
@@ -56,7 +59,7 @@ async def direct_outcome(
 
 
 async def _keep_rows(session: SessionContext, planned: PlannedMutation, batch: pa.RecordBatch) -> Outcome:
-    """The rows judged and kept for the transaction."""
+    """Check the rows, and keep them for the transaction."""
     change = with_shown(planned.bound.plan, session.authority(), planned.requirements)
     require_writable(session, TAGS[change.kind].split()[0], change.table)
     rows = _Collected()
@@ -76,7 +79,7 @@ async def _keep_rows(session: SessionContext, planned: PlannedMutation, batch: p
 
 
 class _Collected:
-    """A writer (`engine.writers.parts.Writer`) that leaves rows where they are."""
+    """A writer (`engine.writers.parts.Writer`) that keeps the batches in memory."""
 
     def __init__(self) -> None:
         self.batches: list[pa.RecordBatch] = []

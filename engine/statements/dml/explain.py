@@ -1,10 +1,11 @@
-"""EXPLAIN of INSERT, UPDATE, DELETE and MERGE: a MUTATE above its input's plan, and the query that finds the files to write anew.
+"""EXPLAIN of INSERT, UPDATE, DELETE and MERGE: a MUTATE above its input's plan, and the query that finds the files to
+be rewritten.
 
-With DISTSQL the physical plan: the MUTATE tops each fragment whose instances write, and the root collects their intents; where this
-member writes, it tops the root.
+With DISTSQL it shows the physical plan: the MUTATE is on top of each fragment whose instances write, and the root
+collects their intents; if this member writes, the MUTATE is on top of the root.
 
-What is told of files is what their statistics say: so many may hold a row to be changed, of so many that there are. With
-ANALYZE the statement is run, as PostgreSQL does, by whoever calls; here it is only described.
+The number of files is derived from their statistics: how many files may hold a row to be changed, out of how many there
+are. With ANALYZE the caller runs the statement, as PostgreSQL does; this module only describes it.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """plan: with its inputs as they would run, the readers of what is written anew over the files that may be. candidates: how
-    many these are; None where none are written anew."""
+    """A plan to be explained. plan: with its inputs as they would run; the readers of files to be rewritten read those
+    that may be. candidates: the number of these files; None if none are rewritten.
+    """
 
     plan: Mutate
     input: Root
@@ -59,9 +61,9 @@ async def explain_change(
     arguments: Sequence[Any],
     actual: Mapping[str, float | int | str],
 ) -> list[str]:
-    """The lines of the answer (JSON: one). actual: what is told beside the plan. Raises SqlError."""
+    """Return the lines of the answer (one for JSON). actual: figures that are shown beside the plan. Raises SqlError."""
     parameters = dict(enumerate(arguments, 1))
-    # Footers are read, for pruning and for the estimates.
+    # It reads footers, for pruning and for the estimates.
     mesh = MembersNow.of(engine.mesh)
     return await engine.planning.run(lambda: _lines(plan, session, engine, mesh, statement, parameters, actual))
 
@@ -100,7 +102,7 @@ def _lines(
 
 
 def _plan_mutation(plan: Mutate, session: SessionContext, parameters: Mapping[int, Any]) -> _Planned:
-    """May block on footers."""
+    """Plan the statement's input. May block on footers."""
 
     def ready(final: Root) -> Root:
         without_effects = functions.evaluate(optimise(final), session, parameters, effects=False)
@@ -113,7 +115,7 @@ def _plan_mutation(plan: Mutate, session: SessionContext, parameters: Mapping[in
             located = ready(Root(plan.located.columns, plan.located))
             files = _candidates(located, plan.table)
         candidates = len(files)
-        # Without any the statement ends there, and no engine is asked for the rest.
+        # Without any file to rewrite the statement ends there, and no engine runs the input.
         input_ = only_files(input_, plan.targets, files) if files else input_
     query = ready(Root(input_.columns, input_, plan.requirement))
     shown = replace(plan, input=query.input, located=None if located is None else located.input)
@@ -121,7 +123,7 @@ def _plan_mutation(plan: Mutate, session: SessionContext, parameters: Mapping[in
 
 
 def _candidates(located: Node, table: Table) -> Sequence[str]:
-    """The files that the query for files would open."""
+    """Return the files that the query for files to be rewritten would open."""
     readers = (node for node in walk_all(located) if isinstance(node, TableReader) and FILE in node.names)
     found = (file for node in readers if isinstance(node.table, Table) for file in node.table.files)
     named = frozenset(found)
@@ -131,7 +133,7 @@ def _candidates(located: Node, table: Table) -> Sequence[str]:
 def _compile_mutation(
     planned: _Planned, session: SessionContext, engine: EngineServices, mesh: Members, parameters: Mapping[int, Any]
 ) -> CompiledQuery:
-    """Compile the plan that would make the rows, and write them."""
+    """Compile the plan that would make and write the rows."""
     values = {name: session.context_value(name) for name in functions.context_names(planned.input)}
     bindings = Bindings(dict(parameters), values, session.settings.get("TimeZone"))
     queries, plan, topology = (

@@ -1,16 +1,18 @@
-"""FOREIGN KEY, judged when a statement's rows have been recorded: in the session's own view of the catalog, where a table that
-names itself has its new rows already (ri_triggers.c).
+"""Checks of FOREIGN KEY constraints, after a statement's rows have been recorded: they read the session's own view of
+the catalog, in which a table that references itself has its new rows already (ri_triggers.c).
 
-New rows of the table that has the constraint must name a key that is there. A key that is gone from the table that is named,
-with a row that was deleted or has another key now, may be named by no row: else the statement fails, or these rows go too,
-or name nothing any more. That is a statement of our own, judged like any other.
+New rows of the referencing table must reference a key that exists. When a key disappears from the referenced table,
+because its row was deleted or has another key now, no row may reference it: the statement fails, or it also deletes the
+referencing rows, or it sets their columns to null or to their defaults. The latter is done by an internal statement,
+which is checked like any other.
 
-Asked as queries over files: the new ones of the statement against the other table, the removed and the new ones against each
-other. As keys, foreign keys are judged at the end of the statement, or where they are deferred later, of the whole table
-(`engine.statements.dml.deferred`).
+The checks are queries over files: the statement's new files against the other table, its removed files and its new ones
+against each other. Like unique keys, foreign keys are checked at the end of the statement; deferred ones are checked
+later, for the whole table (`engine.statements.dml.deferred`).
 
-What other transactions do meanwhile is seen by the commit, which these questions make depend on the other table: a row that
-names a key depends on the files that the key may be in, a key that goes on the whole table that might name it.
+The commit detects what other transactions do meanwhile, because the checks make it depend on the other table: a row
+that references a key depends on the files that may hold the key, a key that disappears depends on the whole table that
+might reference it.
 """
 
 from __future__ import annotations
@@ -43,13 +45,14 @@ if TYPE_CHECKING:
     from engine.statements.dml.key_context import KeyContext
 
 _NEW, _OLD, _OTHER = "new", "old", "other"
-#: No column of a user's has such a name.
+#: No user's column has such a name.
 _COUNT = "\0count"
 
 
 async def judge(plan: Mutate, intents: Intents, moved: Sequence[pa.RecordBatch], ground: KeyContext) -> None:
-    """Check foreign keys after a statement whose changes are recorded. moved: the keys that changed, where rows follow them.
-    What CASCADE and SET NULL do is done. Raises ForeignKeyViolation."""
+    """Check foreign keys after a statement whose changes are recorded, and apply the actions CASCADE, SET NULL and SET
+    DEFAULT. moved: the changed keys, if an action depends on them. Raises ForeignKeyViolation.
+    """
     for constraint in plan.foreign_keys if intents.added else ():
         if ground.postpones(constraint, "new"):
             continue
@@ -63,7 +66,7 @@ async def judge(plan: Mutate, intents: Intents, moved: Sequence[pa.RecordBatch],
 
 
 def referencing_keys(tables: Sequence[Table], there: Table) -> Iterator[tuple[Table, Constraint]]:
-    """The foreign keys that name a key of a table."""
+    """Yield the foreign keys that reference a table."""
     for table in tables:
         for constraint in table.constraints:
             if constraint.references is not None and constraint.references.table == there.oid:
@@ -71,7 +74,7 @@ def referencing_keys(tables: Sequence[Table], there: Table) -> Iterator[tuple[Ta
 
 
 def pairs_of(constraint: Constraint, there: Table) -> Pairs:
-    """there: the table that it names."""
+    """Return a foreign key's columns, each with the column that it references. there: the referenced table."""
     assert constraint.references is not None
     called = {column.number: column.name for column in there.columns}
     return [(own, called[n]) for own, n in zip(constraint.columns, constraint.references.columns, strict=True)]
@@ -105,8 +108,9 @@ async def _judge_new(table: Table, constraint: Constraint, intents: Intents, gro
 
 
 async def judge_whole(table: Table, constraint: Constraint, ground: KeyContext, *, gone: bool) -> None:
-    """Whether all rows of a table name keys that are there. gone: it is asked because of keys that went. Raises
-    ForeignKeyViolation."""
+    """Check that all rows of a table reference keys that exist. gone: the reason for the check is that keys
+    disappeared. Raises ForeignKeyViolation.
+    """
     assert constraint.references is not None
     if not constraint.valid:
         raise FeatureNotSupported(f'not supported: judging constraint "{constraint.name}" later, which is NOT VALID')
@@ -140,8 +144,10 @@ def half_null(own: exp.Table, constraint: Constraint) -> exp.Select:
 
 
 def _come(columns: Sequence[str]) -> exp.Subquery:
-    """(SELECT a FROM (SELECT a, 1 AS n FROM new UNION ALL SELECT a, -1 FROM old) GROUP BY a HAVING sum(n) > 0): what rows name now
-    that fewer named before. Of a constraint that is NOT VALID, files that are written anew hold rows that break it."""
+    """(SELECT a FROM (SELECT a, 1 AS n FROM new UNION ALL SELECT a, -1 FROM old) GROUP BY a HAVING sum(n) > 0): the
+    keys that more rows reference than before. Used for a constraint that is NOT VALID, since rewritten files may hold
+    older rows that violate it.
+    """
     count, one = exp.Identifier(this=_COUNT, quoted=True), exp.Literal.number(1)
     parts = [
         exp.Select(
@@ -169,7 +175,7 @@ def select_unmatched(own: exp.Expression, there: exp.Table, pairs: Pairs) -> exp
 
 
 def _with_keys_of(table: Table, added: Sequence[str], there: Table, pairs: Pairs) -> Table:
-    """The table that is named, without the files whose statistics say that they have none of the new rows' keys."""
+    """Return the referenced table without the files that, by their statistics, hold none of the new rows' keys."""
     called = {column.name: column.file_column for column in there.columns}
     files: Sequence[str] = there.files
     for test in (overlap(table, own, added, called[key]) for own, key in pairs):
@@ -182,7 +188,9 @@ def _with_keys_of(table: Table, added: Sequence[str], there: Table, pairs: Pairs
 
 
 def _may_lose(plan: Mutate, constraint: Constraint) -> bool:
-    """Whether a statement can have taken a key away that the constraint names: with its row, or by changing it."""
+    """Return whether a statement can remove a key that the constraint references: by deleting its row, or by changing
+    it.
+    """
     if plan.kind in ("delete", "merge"):
         return True
     wanted = {key for _, key in pairs_of(constraint, plan.table)}
@@ -216,7 +224,7 @@ async def _judge_gone(
             following = _build_action(child, gone, pairs, action, _set_columns(plan, child, constraint))
             await ground.carry_out(following, tables)
         except ForeignKeyViolation:
-            # A default may be the very key that is gone.
+            # The default may be the key that is gone.
             now = await ground.refresh(next(other for other in ground.tables() if other.oid == child.oid))
             row = await _fetch_first({**tables, _OTHER: now}, named_still, ground)
             if row is None:
@@ -234,7 +242,9 @@ async def _taken(
     moved: Sequence[pa.RecordBatch],
     ground: KeyContext,
 ) -> AsyncIterator[tuple[exp.Select, Mapping[str, Table]]]:
-    """The keys that are gone, as a query and the tables that it reads: those that rows have no more, or that no row has."""
+    """Provide the keys that are gone, as a query and the tables that it reads: the keys that rows no longer have if the
+    statement kept them row by row, otherwise those that no row has.
+    """
     pairs = pairs_of(constraint, plan.table)
     if is_told(plan, constraint):
         async with as_table(plan, moved, ground) as table:
@@ -246,7 +256,7 @@ async def _taken(
 
 
 def _is_left(plan: Mutate, constraint: Constraint) -> bool:
-    """Whether nothing becomes of rows that name a key which is gone, but an error."""
+    """Return whether the only action for rows that reference a key that is gone is an error, NO ACTION."""
     assert constraint.references is not None
     deleted, updated = constraint.references.on_delete, constraint.references.on_update
     wanted = {"delete": {deleted}, "merge": {deleted, updated}}.get(plan.kind, {updated})
@@ -274,7 +284,8 @@ def _action(plan: Mutate, constraint: Constraint) -> KeyAction:
 def _select_gone(pairs: Pairs, replaced: bool) -> exp.Select:
     """SELECT k FROM old WHERE k IS NOT NULL AND NOT EXISTS (SELECT FROM new WHERE new.k = old.k)
 
-    replaced: whether there are new files."""
+    replaced: whether there are new files; without any, NOT EXISTS is left out.
+    """
     keys = [_column(k, "old") for _, k in pairs]
     same = [exp.EQ(this=_column(k, "new"), expression=_column(k, "old")) for _, k in pairs]
     known = list(map(_not_null, keys))
@@ -284,14 +295,14 @@ def _select_gone(pairs: Pairs, replaced: bool) -> exp.Select:
 
 
 def _still_named(gone: exp.Select, pairs: Pairs) -> exp.Select:
-    """The keys that are gone, and that rows name."""
+    """Select the keys that are gone and that rows still reference."""
     same = [exp.EQ(this=_column(a, "own"), expression=_column(k, "gone")) for a, k in pairs]
     there = _exists(table_reference(_OTHER, "own"), same)
     return _select([_column(k, "gone") for _, k in pairs], _derive_table(gone), there)
 
 
 def _set_columns(plan: Mutate, child: Table, constraint: Constraint) -> Sequence[str]:
-    """The columns that SET NULL and SET DEFAULT are about."""
+    """Return the columns that SET NULL and SET DEFAULT set."""
     assert constraint.references is not None
     some = constraint.references.delete_columns
     if not some or plan.kind == "update":
@@ -307,7 +318,7 @@ def _set_columns(plan: Mutate, child: Table, constraint: Constraint) -> Sequence
 def _build_action(
     child: Table, gone: exp.Select, pairs: Pairs, action: KeyAction, columns: Sequence[str]
 ) -> MutationStatement:
-    """Build the statement that changes the rows that name keys that are gone. columns: those that are set."""
+    """Build the statement that changes the rows that reference keys that are gone. columns: the columns to set."""
     same = _all([exp.EQ(this=_column(a, child.name), expression=_column(k, "gone")) for a, k in pairs])
     target = exp.Table(
         this=exp.Identifier(this=child.name, quoted=True), db=exp.Identifier(this=child.schema, quoted=True)
@@ -324,7 +335,7 @@ def _build_action(
 
 
 async def _fetch_first(tables: Mapping[str, Table], tree: exp.Select, ground: KeyContext) -> pa.RecordBatch | None:
-    """The first row of a query over these tables."""
+    """Return the first row of a query over these tables."""
     tree = tree.copy()
     tree.set("limit", exp.Limit(expression=exp.Literal.number(1)))
     context = BindContext(NamedTables(tables), (), InputSettings())

@@ -1,4 +1,6 @@
-"""Intents of a MUTATE (the RFC's intents), and their collector: the initiator commits all of a statement's, or none."""
+"""The intents of a MUTATE (the RFC's intents), and their collector: the initiator commits all intents of a statement,
+or none.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Intents:
-    """A table's changes: files that come, paths (below its folder) of those that go, and how many rows changed."""
+    """The changes of a table: added files, the paths (below its folder) of removed ones, and the number of changed
+    rows.
+    """
 
     added: tuple[DataFile, ...] = ()
     removed: tuple[str, ...] = ()
@@ -21,7 +25,7 @@ class Intents:
 
 
 def collect_intents(parts: Iterable[Intents]) -> Intents:
-    """The intents of all who took part. A file that several want removed is an error of the plan's."""
+    """Merge the intents of all participants. It is an internal error if several of them remove the same file."""
     added: list[DataFile] = []
     removed: list[str] = []
     rows = 0

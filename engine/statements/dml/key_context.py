@@ -1,4 +1,4 @@
-"""The part of a statement that changes rows which the checks of foreign keys use."""
+"""The part of a MUTATE's context that the checks of foreign keys use."""
 
 from __future__ import annotations
 
@@ -17,26 +17,28 @@ T = TypeVar("T")
 
 
 class KeyContext(Protocol):
-    """See `engine.statements.dml.statement.SessionMutationContext`, which is one."""
+    """The context of a check of keys. `engine.statements.dml.statement.SessionMutationContext` implements it."""
 
     @property
     def output(self) -> OutputSettings:
-        """How messages show values."""
+        """The settings by which messages print values."""
 
     def tables(self) -> list[Table]:
-        """Return the tables that the session sees as of now."""
+        """Return the tables that the session sees now."""
 
     def shown_columns(self, table: Table) -> ShownColumns:
         """Return the columns that messages may show."""
 
     def postpones(self, key: Constraint, cause: Cause = "key") -> bool:
-        """Return whether a constraint is judged later than with the statement, and note that it is to be."""
+        """Return whether a constraint is checked later than its statement, and if so record the check."""
 
     async def refresh(self, table: Table) -> Table:
         """Return the table with the files that it has now."""
 
     async def guard(self, table: Table, *, whole: bool) -> None:
-        """Make the commit fail if another transaction changes the table. whole: its rows; else its definition."""
+        """Make the commit fail if another transaction changes the table: with `whole` its rows, otherwise its
+        definition.
+        """
 
     async def ask(self, plan: Root) -> BatchStream:
         """Run a query about the rows."""
@@ -45,4 +47,4 @@ class KeyContext(Protocol):
         """Run a call that blocks."""
 
     async def carry_out(self, statement: MutationStatement, tables: Mapping[str, Table]) -> None:
-        """Run a statement of the server's own that reads these tables besides."""
+        """Run an internal statement that can also read these tables."""

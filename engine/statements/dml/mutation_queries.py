@@ -1,4 +1,6 @@
-"""The queries of a statement that changes rows: on which engine and members they run, and where their rows are written."""
+"""Opens the queries of a statement that changes rows: it decides on which engine and members they run, and where their
+rows are written.
+"""
 
 from __future__ import annotations
 
@@ -38,15 +40,18 @@ if TYPE_CHECKING:
 
 
 def keeps_order(plan: Mutate, compiled: CompiledQuery) -> bool:
-    """Whether rows that this member writes are to be made here alone, for the order in which RETURNING tells of them."""
+    """Return whether the rows that this member writes must be produced on this member alone, so that RETURNING returns
+    them in order.
+    """
     return told_in_order(plan) and isinstance(compiled.runs, DistributedQuery) and compiled.runs.area is None
 
 
 @dataclass(slots=True)
 class MutationQueries:
-    """`engine.statements.dml.run.Engines` of one execution. values: of the session, the same for all of its queries. long: whether
-    the statement waits for its turn to be planned (`engine.runtime.planning_pool`). direct: the MUTATE's input where it was made
-    without an engine."""
+    """The `engine.statements.dml.run.Engines` of one execution. values: of the session, the same for all of its
+    queries. long: whether the statement waits for its turn to be planned (`engine.runtime.planning_pool`). direct: the
+    MUTATE's input if it was made without an engine.
+    """
 
     session: SessionContext
     engine: EngineServices
@@ -56,20 +61,24 @@ class MutationQueries:
     values: dict[str, Any] = field(default_factory=dict)
 
     async def open(self, plan: Root, *, here: bool) -> BatchStream:
-        """Begin to run a query, not yet optimised. here: on this member alone."""
+        """Start a query that is not optimised yet. here: on this member alone."""
         query = await self._query(plan, here=here)
         return await query.open()
 
     async def ask(self, plan: Root) -> BatchStream:
-        """Each participant looks into its own splits, where the files are worth that. A Spark job would take longer than most
-        questions about files, whatever was wished for the statement."""
+        """Run a query about the table's files. Each participant reads its own splits, if the files are large enough for
+        that. The query does not run on Spark only because the statement's settings say so: a Spark job would take
+        longer than most such queries.
+        """
         query = await self._query(plan)
         if query.terms.wish == "spark":
             query = replace(query, terms=replace(query.terms, wish="auto"))
         return await query.open()
 
     async def feed(self, plan: Mutate, query: Root) -> Written | BatchStream:
-        """Participants write what they make, Spark's tasks where Spark alone makes the rows."""
+        """Run the input. Participants write the rows that they produce, and Spark's tasks write them if Spark alone
+        produces the rows; otherwise the rows are returned.
+        """
         if self.direct is not None:
             return BatchesStream((self.direct,))
         repeatable = await self._query(query, change=plan)
@@ -87,7 +96,7 @@ class MutationQueries:
     async def _run_attempt(
         self, plan: Mutate, compiled: CompiledQuery, context: ExecutionContext
     ) -> Written | BatchStream:
-        """One attempt."""
+        """Run the compiled input once."""
         runs, pool = compiled.runs, self.engine.in_writer_pool
         if isinstance(runs, DistributedQuery) and runs.area is not None:
 
@@ -104,26 +113,31 @@ class MutationQueries:
         return await self.engine.queries.open(compiled, context)
 
     def _note(self, written: Written) -> None:
-        """The last value of each sequence, for currval: the one that a single writer would have taken last."""
+        """Record the last value of each sequence for currval: the value that a single writer would have taken last."""
         for oid in {oid for oid, _ in written.given}:
             sequence = self.session.catalog.sequence(oid)
             values = [value for given, value in written.given if given == oid]
             self.session.sequences.note(sequence, max(values) if sequence.increment > 0 else min(values))
 
     def terms(self, node: Root, *, here: bool = False, writes: bool = False) -> Terms:
-        """The session's, for a statement's query. here: on this member alone. writes: whether its rows are written into files."""
+        """Return the session's terms for a query of the statement. here: on this member alone. writes: whether its rows
+        are written into files.
+        """
         terms = self.session.terms()
         if writes:
             terms = replace(terms, writes=True)
         if here:
             terms = terms.on_this_member()
         if not any(isinstance(below, TableReader) for below in walk_all(node)):
-            # A list of values is written here, whatever was wished for queries: it is over before a job would have begun.
+            # A list of values is written on this member, whatever the settings say: it ends before a job would have
+            # started.
             terms = replace(terms, wish="auto")
         return terms
 
     async def _query(self, plan: Root, *, here: bool = False, change: Mutate | None = None) -> RepeatableQuery:
-        """here: on this member alone. change: what is to be done with its rows, by its participants where they can."""
+        """Prepare a query to be run. here: on this member alone. change: the statement whose rows the query produces;
+        participants write them if they can.
+        """
         session, engine = self.session, self.engine
 
         def ready() -> tuple[Root, Terms, Bindings, PlanSizes]:

@@ -1,11 +1,12 @@
-"""A participant's part of a MUTATE: the rows of its fragment go into files here, and its intents to the initiator's collector.
+"""A participant's part of a MUTATE: it writes the rows of its fragment into files, and sends its intents to the
+initiator's collector.
 
-The rows come as batches to this process, or a Spark of this member's makes them, and its tasks write.
+The rows come as batches to this process, or this member's Spark produces them, and its tasks write them.
 
-The member decides by itself where it writes: what the initiator names must be a statement's folder of a table below this
-member's own folder of tables. That folder is made by the initiator, who also takes it away again, with all that is in it, however
-the statement ends (`engine.storage.staging_area`); so what is left of a participant that is killed is nobody's concern but the
-initiator's. One that is stopped removes what it has written, if the folder is still there.
+The member decides itself where it writes: the folder that the initiator names must be a statement's folder of a table
+below this member's own folder of tables. The initiator makes that folder, and removes it with all that is in it,
+however the statement ends (`engine.storage.staging_area`); so the files of a participant that is killed concern the
+initiator only. A participant that is stopped removes the files that it has written, if the folder still exists.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from wire.errors import InsufficientPrivilege
 
 
 def open_writers(store: CatalogStore, in_pool: InPool, spark: SparkExecutor) -> StagedWriters:
-    """The writers of a member that has this catalog."""
+    """Return the writers of a member that has this catalog."""
     return StagedWriters(store.tables, in_pool, spark, lambda: SessionSequences(store))
 
 
@@ -53,8 +54,9 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StagedWriters:
-    """The writers on this member (`engine.runtime.run_services.Writers`). tables: its folder of tables. sequences: gives what
-    takes the values of sequences for one statement."""
+    """The writers of this member (`engine.runtime.run_services.Writers`). tables: its folder of tables. sequences:
+    makes the source of sequence values for one statement.
+    """
 
     tables: Path
     in_pool: InPool
@@ -87,8 +89,9 @@ class StagedWriters:
 
 
 class StagedIntents:
-    """A source of what it tells when all rows are in files; see `engine.runtime.run_services.Writers`. begin: gives the writer, and
-    may block."""
+    """A stream of intents, which it returns when all rows are in files; see `engine.runtime.run_services.Writers`.
+    begin: makes the writer, and may block.
+    """
 
     def __init__(
         self,
@@ -122,7 +125,7 @@ class StagedIntents:
         return replace(written, given=taker.last_values())
 
     def _open_writer(self) -> Writer:
-        """Kept here, where no cancel comes between: whoever closes is to find it."""
+        """Make the writer and keep it. No cancel can come between the two, so `close` always finds the writer."""
         self._writer = self._begin()
         return self._writer
 
@@ -135,7 +138,7 @@ class StagedIntents:
 
 
 class TaskIntents:
-    """The same where Spark's tasks write; a cancel ends the job."""
+    """A stream of intents of rows that Spark's tasks write. A cancel ends the job."""
 
     def __init__(self, write: Callable[[], Awaitable[Written]]) -> None:
         self._write = write
@@ -147,13 +150,14 @@ class TaskIntents:
         return next(self._told, None)
 
     async def close(self) -> None:
-        """The job has ended with `next_batch`."""
+        """Do nothing: the job has ended with `next_batch`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Taker:
-    """Takes values of sequences from the catalog that all members share, as many as there are rows: each value is given once, and
-    which row has which is nobody's promise."""
+    """Takes values of sequences from the catalog that all members share, one for each row. Each value is given once;
+    which row gets which value is not defined.
+    """
 
     sequences: Mapping[int, Sequence]
     counters: SessionSequences
@@ -162,6 +166,6 @@ class _Taker:
         return self.counters.take(self.sequences[sequence], count)
 
     def last_values(self) -> tuple[tuple[int, int], ...]:
-        """The last value of each that gave any."""
+        """Return the last value of each sequence that gave any."""
         last = ((oid, self.counters.last_given(sequence)) for oid, sequence in self.sequences.items())
         return tuple((oid, value) for oid, value in last if value is not None)

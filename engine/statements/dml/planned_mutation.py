@@ -1,4 +1,4 @@
-"""A statement that changes rows, bound and kept until it runs, and its answer: PostgreSQL's command tags."""
+"""A statement that changes rows, bound and kept until it runs, and its result: PostgreSQL's command tags."""
 
 from __future__ import annotations
 
@@ -33,11 +33,16 @@ TAGS: Final = {"insert": "INSERT 0", "update": "UPDATE", "delete": "DELETE", "me
 
 @dataclass(frozen=True, slots=True)
 class PlannedMutation:
-    """A bound statement, and under what it is valid: equal keys mean that binding it again would give the same.
+    """A bound statement, with the conditions under which it stays valid: if the key is equal, binding the statement
+    again would give the same result.
 
-    key: None where it never would. reads: the relations that it names. requirements: what has to be permitted whenever it runs.
-    long: whether it waits for its turn to be planned. direct: how its rows are made without an engine, where they can be; then the
-    statement is valid under `definitions`, too, whatever rows there are. read_by: the settings by which its literals were read.
+    - key: None if it is valid for one execution only
+    - reads: the relations that it names
+    - requirements: the privileges that each execution needs
+    - long: whether it waits for its turn to be planned
+    - direct: makes its rows without an engine, if they can be made so; then the statement is also valid under
+      `definitions`, whatever rows the table has
+    - read_by: the settings by which its literals were read
     """
 
     bound: BoundMutation
@@ -50,18 +55,18 @@ class PlannedMutation:
     read_by: InputSettings | None = None
 
     def over(self, table: Table) -> PlannedMutation:
-        """The same over the table as it is now; for one whose rows are made directly."""
+        """Return the statement over the current state of its table. Only for a statement whose rows are made directly."""
         if table is self.bound.plan.table:
             return self
         return replace(self, key=None, bound=replace(self.bound, plan=replace(self.bound.plan, table=table)))
 
     def fresh(self) -> bool:
-        """Whether the files of its tables are still those it was bound for."""
+        """Return whether the files of its tables are still those for which it was bound."""
         return all(refresh(relation) is relation for relation in self.reads if isinstance(relation, Table))
 
     @property
     def lists_many(self) -> bool:
-        """Whether `fresh` takes long."""
+        """Whether `fresh` takes long, because it lists many files."""
         return lists_many(relation for relation in self.reads if isinstance(relation, Table))
 
 
@@ -98,6 +103,6 @@ def answer(planned: PlannedMutation, prepared: Prepared, outcome: Outcome) -> Ex
 
 
 def require_writable(session: SessionContext, command: str, table: Table) -> None:
-    """Raises ReadOnlySqlTransaction for a table that outlives the session in a transaction that may not write."""
+    """Raise ReadOnlySqlTransaction if the transaction is read-only and the table is not temporary."""
     if table.schema != TEMPORARY and session.settings.get("transaction_read_only") == "on":
         raise ReadOnlySqlTransaction(f"cannot execute {command} in a read-only transaction")

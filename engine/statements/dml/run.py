@@ -1,10 +1,10 @@
-"""Running a MUTATE to its end: the initiator's part.
+"""Runs a MUTATE to its end: the initiator's part.
 
-The statement is over when this returns: PostgreSQL, too, runs a statement with RETURNING to its end before it gives the first
-row (portals of the kind PORTAL_ONE_RETURNING). The input is a query like any other, on whatever engine and members the planner
-chooses; its batches come here one at a time, and while one is written the next is made, which is all the read-ahead there is:
-a large input passes in constant memory. Only RETURNING's rows are kept. What Spark's tasks can write themselves does not come
-here at all (`engine.statements.dml.tasks`).
+The statement is complete when this returns: PostgreSQL, too, runs a statement with RETURNING to its end before it
+returns the first row (portals of the kind PORTAL_ONE_RETURNING). The input is a query like any other, on the engine and
+the members that the planner chooses. Its batches arrive here one at a time, and the next one is produced while one is
+written; there is no other read-ahead, so a large input passes in constant memory. Only RETURNING's rows are kept. Rows
+that Spark's tasks can write themselves do not pass through this member at all (`engine.statements.dml.tasks`).
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ T = TypeVar("T")
 
 
 class MutationContext(Protocol):
-    """The session as a MUTATE needs it."""
+    """The session, as the execution of a MUTATE uses it."""
 
     async def open(self, plan: Root, *, here: bool) -> BatchStream:
-        """Begin to run a query, not yet optimised. here: on this member alone."""
+        """Start a query that is not optimised yet. here: on this member alone."""
         ...
 
     async def in_writer_pool(self, call: Callable[[], T]) -> T:
@@ -53,24 +53,24 @@ class MutationContext(Protocol):
         ...
 
     def take(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
-        """The values of a sequence (by OID) for so many rows. May block."""
+        """Take values of a sequence (by OID) for `count` rows. May block."""
         ...
 
     def postpones(self, key: Constraint) -> bool:
-        """Whether a key is judged later than with the statement; that it is to be is noted."""
+        """Return whether a key is checked later than its statement, and if so record the check."""
         ...
 
     def wants_moved(self, plan: Mutate) -> bool:
-        """Whether foreign keys ask which key an UPDATE made of which."""
+        """Return whether foreign keys need the old and the new key of each row that an UPDATE changes."""
         ...
 
     async def record(self, table: Table, intents: Intents, *, appends_only: bool, whole: bool) -> None:
-        """Make it the session's."""
+        """Record the changes in the session's catalog."""
         ...
 
     @property
     def output(self) -> OutputSettings:
-        """How values are written in messages."""
+        """The settings by which messages print values."""
         ...
 
     @property
@@ -80,30 +80,32 @@ class MutationContext(Protocol):
 
 
 class Engines(Protocol):
-    """How a MUTATE's queries may run where there is more than one way."""
+    """The ways to run a MUTATE's queries, if there is more than one."""
 
     async def ask(self, plan: Root) -> BatchStream:
-        """Begin to run a question about the table's own files, on the engine that will have the answer first."""
+        """Start a query about the table's own files, on the engine that will answer first."""
         ...
 
     async def feed(self, plan: Mutate, query: Root) -> Written | BatchStream:
-        """Have a MUTATE's rows written where they are made, or open them: what was written, or the rows."""
+        """Run the input. Returns the written files if the rows are written where they are produced, otherwise the rows."""
         ...
 
 
 class Rows(Protocol):
-    """The rows to drain."""
+    """A stream of rows that `drain` reads."""
 
     async def next_batch(self) -> pa.RecordBatch | None: ...
 
 
-#: Begins to run a question.
+#: Starts a query about the table's files.
 Ask = Callable[[Root], Awaitable[BatchStream]]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """rows: how many changed. returned: RETURNING's, in batches. moved: keys that changed, before and after."""
+    """The result of a statement. rows: the number of changed rows. returned: RETURNING's rows, in batches. moved: the
+    changed keys, before and after.
+    """
 
     rows: int
     returned: Sequence[pa.RecordBatch] = ()
@@ -111,9 +113,9 @@ class Outcome:
 
 
 async def run(plan: Mutate, ground: MutationContext, engines: Engines | None = None) -> Outcome:
-    """Carry the statement out. Raises SqlError, with nothing changed; so does a cancel.
+    """Run the statement. On SqlError and on a cancel nothing is changed.
 
-    engines: None: what is opened runs as was wished, and the member writes.
+    engines: None if queries run as the session's settings say, and this member writes.
     """
     ask = engines.ask if engines is not None else functools.partial(ground.open, here=True)
     await _require_allowed(plan, ground, ask)
@@ -133,7 +135,7 @@ async def run(plan: Mutate, ground: MutationContext, engines: Engines | None = N
     if not written.rows:
         await _remove_staged(plan.table, added, ground)
         return Outcome(0, written.returned)
-    # From here on the files are the catalog's: a commit may have taken place though this fails or is cancelled.
+    # From here on the files belong to the catalog: a commit may have taken place even if this fails or is cancelled.
     whole = plan.whole or bool(plan.keys)
     appends_only = plan.kind == "insert" and not whole
     await shielded(ground.record(plan.table, intents, appends_only=appends_only, whole=whole))
@@ -141,12 +143,12 @@ async def run(plan: Mutate, ground: MutationContext, engines: Engines | None = N
 
 
 def told_in_order(plan: Mutate) -> bool:
-    """Whether RETURNING tells of the rows of the table's files, and so has their order."""
+    """Return whether RETURNING returns rows of the table's files, and so must keep their order."""
     return bool(plan.columns and plan.targets)
 
 
 async def _input(plan: Mutate, ask: Ask) -> tuple[Node, tuple[str, ...] | None]:
-    """The input over the files that are to be written anew, and those; None where none are."""
+    """Return the input over the files to be rewritten, and these files; None for the files if none are rewritten."""
     if not plan.targets:
         return plan.input, None
     if plan.located is None:
@@ -157,7 +159,7 @@ async def _input(plan: Mutate, ask: Ask) -> tuple[Node, tuple[str, ...] | None]:
 
 
 async def _texts(stream: BatchStream) -> list[str]:
-    """A stream's only column."""
+    """Read the only column of a stream."""
     found: list[str] = []
     try:
         while (batch := await stream.next_batch()) is not None:
@@ -173,7 +175,7 @@ async def _texts(stream: BatchStream) -> list[str]:
 async def write_rows(
     plan: Mutate, input_: Node, ground: MutationContext, engines: Engines | None, *, follows: bool
 ) -> Written:
-    """The input's rows in files, and what is told of them; no files are left where something goes wrong."""
+    """Write the input's rows into files, and describe them. On an error no file is left."""
     query = Root(input_.columns, input_, plan.requirement)
     writer = writer_of(plan, Path(plan.table.path), ground.output, ground.memory)
     sink = RowSink(plan, writer, ground.take, ground.output, follows=follows, memory=ground.memory)
@@ -200,7 +202,7 @@ async def drain(
     write: Callable[[pa.RecordBatch], None],
     in_pool: Callable[[Callable[[], None]], Awaitable[None]],
 ) -> None:
-    """Hand each batch on; while one is written the next is made."""
+    """Pass each batch to `write`; the next batch is produced while one is written."""
     batch = await stream.next_batch()
     while batch is not None:
         following = asyncio.ensure_future(stream.next_batch())
@@ -213,7 +215,7 @@ async def drain(
 
 
 async def _remove_staged(table: Table, added: Sequence[DataFile], ground: MutationContext) -> None:
-    """Take staged files away again."""
+    """Remove staged files."""
 
     def unlink() -> None:
         for file in added:
@@ -227,7 +229,7 @@ async def _remove_staged(table: Table, added: Sequence[DataFile], ground: Mutati
 
 
 async def _require_allowed(plan: Mutate, ground: MutationContext, ask: Ask) -> None:
-    """Raises NotNullViolation or CheckViolation for a row that ON CONFLICT was offered."""
+    """Raise NotNullViolation or CheckViolation for a row that is proposed to ON CONFLICT."""
     if plan.forbidden is None:
         return
     node, checks, order = plan.forbidden.node, plan.forbidden.checks, plan.forbidden.order
@@ -251,7 +253,7 @@ async def _require_allowed(plan: Mutate, ground: MutationContext, ask: Ask) -> N
 async def _require_unique(
     plan: Mutate, intents: Intents, rewritten: Sequence[str], ground: MutationContext, ask: Ask
 ) -> None:
-    """Raises UniqueViolation for a key that would be there twice."""
+    """Raise UniqueViolation for a duplicate key."""
     gone = frozenset(rewritten)
     kept = tuple(file for file in plan.table.files if file not in gone)
     added = tuple(names.absolute(plan.table, file.path) for file in intents.added)
@@ -267,8 +269,9 @@ async def _require_unique(
 async def _first_of(
     plan: Mutate, keys: Sequence[Constraint], intents: Intents, kept: Sequence[str], ground: MutationContext, ask: Ask
 ) -> SqlError:
-    """Return the error for the first row, in the order in which they were written, that has a key which is there already. Which
-    row of the statement that was is told where files keep their order."""
+    """Return the error for the first row, in the order of writing, whose key exists already. The error has the row's
+    number in the statement if the files keep the rows' order.
+    """
     storage = plan.table.storage
     assert storage is not None, "a stored table"
     in_order = not (storage.sort_by or storage.partition_by)

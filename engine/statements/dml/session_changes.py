@@ -1,4 +1,6 @@
-"""INSERT, UPDATE, DELETE and MERGE of one session: prepare, run, run once for each of many rows, explain."""
+"""INSERT, UPDATE, DELETE and MERGE of one session: prepares them, runs them, runs one once for each of many rows of
+arguments, and explains them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ from engine.statements.query.run import guard, require_same_columns
 from wire.errors import SqlError
 from wire.types.text_settings import InputSettings
 
-#: Statements of which a session keeps how their rows are made directly.
+#: The number of statements for which a session keeps the makers of their rows.
 _DIRECT: Final = 32
 
 
@@ -39,7 +41,7 @@ class SessionChanges:
     def __init__(self, session: SessionContext, engine: SessionServices) -> None:
         self._session = session
         self._engine = engine
-        #: INSERTs whose rows are made directly, by text and types of parameters; the last ones.
+        #: The last INSERTs whose rows are made directly, by text and types of parameters.
         self._direct: OrderedDict[tuple[str, tuple[int, ...]], PlannedMutation] = OrderedDict()
 
     async def prepare(self, statement: s.MutationStatement, parameter_types: tuple[int, ...]) -> Prepared:
@@ -59,7 +61,7 @@ class SessionChanges:
         return answer(planned, prepared, told)
 
     async def explain(self, prepared: Prepared, arguments: Sequence[Any]) -> Execution:
-        """EXPLAIN of a statement, which ANALYZE runs. Raises SqlError."""
+        """Run EXPLAIN of a statement; with ANALYZE it also runs the statement. Raises SqlError."""
         statement = prepared.statement
         assert isinstance(statement, s.Explain), "as it was dispatched"
         changing = statement.inner
@@ -79,7 +81,7 @@ class SessionChanges:
         return explanation(prepared.columns or (), lines)
 
     def takes_rows(self, prepared: Prepared) -> bool:
-        """Whether `execute_rows` is worth a try."""
+        """Return whether `execute_rows` may succeed."""
         plan = prepared.plan
         return (
             isinstance(prepared.statement, s.MutationStatement)
@@ -91,10 +93,10 @@ class SessionChanges:
     async def execute_rows(
         self, prepared: Prepared, rows: Sequence[Sequence[Any]], begin: Callable[[], Awaitable[None]]
     ) -> bool:
-        """Run an INSERT once for each of these arguments (`EngineSession.execute_rows`). begin: begins the statement."""
+        """Run an INSERT once for each row of arguments (`EngineSession.execute_rows`). begin: begins the statement."""
         statement = prepared.statement
         assert isinstance(statement, s.MutationStatement), "asked before"
-        # What follows a failure is not told apart from what did not: it is all taken back, and each row runs by itself.
+        # After a failure it is unknown which rows succeeded: all changes are rolled back, and each row runs by itself.
         point, deferral = self._session.catalog.mark(), self._session.transaction.deferral
         try:
             return await self._executed_rows(prepared, statement, rows, begin)
@@ -127,8 +129,9 @@ class SessionChanges:
         columns: Sequence[ResultColumn],
         arguments: Sequence[Any],
     ) -> tuple[PlannedMutation, Outcome]:
-        """Run a statement to its end. columns: RETURNING's, as Describe told them. A statement that is all of its transaction
-        runs again where commits of others conflict with it (`engine.statements.dml.autocommit_retry`)."""
+        """Run a statement to its end. columns: RETURNING's, as Describe reported them. An autocommit statement runs
+        again if commits of others conflict with it (`engine.statements.dml.autocommit_retry`).
+        """
         assert isinstance(statement, s.MutationStatement), "as it was dispatched"
         alone = self._session.alone
         self._engine.initiation.require_for_statement(statement)
@@ -156,7 +159,7 @@ class SessionChanges:
         return planned, told
 
     async def _claim(self, table: Table) -> None:
-        """Have the commit depend on the table as it is, and see what others have committed. Raises SqlError."""
+        """Make the commit depend on the table's current state, and load what others have committed. Raises SqlError."""
         await self._engine.in_operation_pool(functools.partial(self._session.catalog.claims.claim, table))
         await self._engine.see_commits()
 
@@ -189,8 +192,9 @@ class SessionChanges:
         *,
         direct: bool = True,
     ) -> PlannedMutation:
-        """Bind a prepared statement again unless the plan is valid now. direct: a plan whose rows can be made directly is, whatever
-        digits the arguments have."""
+        """Bind a prepared statement again unless its plan is valid now. direct: accept a plan whose rows can be made
+        directly; its validity does not depend on the arguments' digits.
+        """
         types = tuple(p.oid for p in prepared.parameters)
         if (
             direct
@@ -208,12 +212,14 @@ class SessionChanges:
         return found
 
     def _definitions_key(self, read_by: InputSettings | None) -> Hashable | None:
-        """Binding a statement that reads no rows again under the same key gives the same but for the files of its table."""
+        """Return the key under which binding a statement that reads no rows gives the same result, except for the files
+        of its table.
+        """
         key = self._session.catalog.definition_key()
         return None if key is None else (key, self._session.search_path(), self._session.settings.version, read_by)
 
     def _key(self, digits: Digits, read_by: InputSettings | None) -> Hashable | None:
-        """Binding a statement again under the same key gives the same."""
+        """Return the key under which binding a statement again gives the same result."""
         version = self._session.catalog.cache_key()
         return (
             None
@@ -228,7 +234,9 @@ class SessionChanges:
         read_by: InputSettings | None,
         known: PlannedMutation | None = None,
     ) -> PlannedMutation | None:
-        """An INSERT whose rows are made directly, as it was bound under the definitions that there are, over its table as it is."""
+        """Find an INSERT whose rows are made directly and that was bound under the current definitions. Returns it over
+        the current state of its table.
+        """
         definitions = self._definitions_key(read_by)
         for planned in (known, self._direct.get((statement.text, types))):
             if planned is not None and definitions is not None and planned.definitions == definitions:

@@ -1,14 +1,16 @@
-"""Rows that Spark writes by itself: Parquet files of its own writer, described from their footers.
+"""Files that Spark's own Parquet writer makes, described from their footers.
 
-Where a statement only adds rows, and nothing is to be asked of them but that some are not null, no row has to pass a Python worker:
-Spark's writer is as fast as it is without us, and the footers tell how many rows, nulls, least and greatest values there are. A
-null in a column that may have none is found there too; then the rows are written again by tasks with the sink, which says which
-row it is.
+If a statement only adds rows, and the only constraint to check is NOT NULL, no row has to pass through a Python worker:
+Spark's writer runs at full speed without us, and the footers tell the number of rows and nulls, and the least and
+greatest values. They also reveal a null in a column that may have none; then tasks write the rows again with the sink,
+which reports the offending row.
 
-The types are those that Spark's files hold as ours do (`engine.storage.types`). Not floats and character(n), whose footers must not
-tell least and greatest values, and not what files hold in another form than Spark.
+This applies to the types that Spark's files store as ours do (`engine.storage.types`). It excludes floats and
+character(n), whose footers must not state least and greatest values, and the types that our files store in another form
+than Spark.
 
-On this machine only: files are made durable by the member, which is worth something where their pages are.
+It works only on this machine: the member makes the files durable, and fsync works only on the machine whose page cache
+holds their pages.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ _THE_SAME: Final = frozenset(
 
 
 def by_spark_alone(plan: Mutate) -> bool:
-    """Whether Spark's own writer makes the files as ours would, of a statement whose rows tasks may write."""
+    """Return whether Spark's own writer makes the same files as ours would, for a statement whose rows tasks may write."""
     storage = plan.table.storage
     assert storage is not None, "a stored table"
     if plan.parts is not None:
@@ -54,15 +56,16 @@ def by_spark_alone(plan: Mutate) -> bool:
 
 
 def _is_the_same(given: Column, column: TableColumn) -> bool:
-    """Whether values come as files hold them: a numeric with the digits of its column."""
+    """Return whether values arrive in the type that files store; a numeric must have the digits of its column."""
     return (
         column.type.pg in _THE_SAME and given.type.pg in _THE_SAME and file_type(given.type) == file_type(column.type)
     )
 
 
 def take_over_files(table: Table, area: Path, made: Path) -> Written | None:
-    """The files that Spark has made, moved into the area under names of ours, durable; None where a column has nulls that may have
-    none. made: the folder where they are. May block for long."""
+    """Move the files that Spark has made into the area under our names, and make them durable. Returns None if a column
+    that may have no nulls has some. made: the folder of Spark's files. May block for long.
+    """
     schema = file_schema(table.columns)
     files = []
     for number, path in enumerate(sorted(made.glob("part-*.parquet"))):

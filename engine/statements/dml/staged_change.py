@@ -1,4 +1,4 @@
-"""The rules by which participants write a MUTATE's rows, where they can."""
+"""The specification by which participants write a MUTATE's rows, if they can."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def stage_change(session: SessionContext, engine: EngineServices, plan: Mutate) -> StagedChange | None:
-    """Return the specification by which participants write rows in a folder of this attempt's own; None where they cannot.
+    """Return the specification by which participants write rows into a folder of this attempt's own; None if they
+    cannot.
 
     Members see this member's folder of tables if they share its base.
     """

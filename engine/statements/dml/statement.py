@@ -1,4 +1,4 @@
-"""A session's statements that change rows, run to their end: the rows recorded, constraints judged."""
+"""Runs a session's statements that change rows to their end: it records the rows and checks the constraints."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from engine.statements.shared.engine_services import EngineServices
 
 T = TypeVar("T")
-#: Files of a transaction's INSERTs that are written anew as one.
+#: The number of files of a transaction's INSERTs from which on they are rewritten as one.
 COALESCED: Final = 64
 
 
@@ -48,7 +48,7 @@ async def run_mutation(
     arguments: Sequence[Any],
     batch: pa.RecordBatch | None = None,
 ) -> Outcome:
-    """Run a statement to its end. batch: its input where that was made directly. Raises SqlError with nothing changed."""
+    """Run a statement to its end. batch: its input, if it was made directly. On SqlError nothing is changed."""
     change = planned.bound.plan
     change = with_shown(change, session.authority(), planned.requirements)
     require_writable(session, TAGS[change.kind].split()[0], change.table)
@@ -61,8 +61,9 @@ async def run_mutation(
 
 
 class SessionMutationContext:
-    """`engine.statements.dml.run.MutationContext` of one execution. judges_later: whether constraints that are not deferred are
-    judged by whoever runs it, who finds them in `later`. long, direct: as in `MutationQueries`, which `queries` are."""
+    """The `engine.statements.dml.run.MutationContext` of one execution. judges_later: the caller checks the constraints
+    that are not deferred, and finds them in `later`. long, direct: as in `MutationQueries`, which `queries` are.
+    """
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class SessionMutationContext:
         self.session.transaction.deferral = now
 
     def postpones(self, key: Constraint, cause: Cause = "key") -> bool:
-        """Whether a constraint is judged later than with the statement; that it is to be, and why, is noted."""
+        """Return whether a constraint is checked later than its statement, and if so record the check and its cause."""
         if not self.deferral.is_deferred(key):
             if self.judges_later:
                 self.later = (*self.later, Event(cause, key.oid))
@@ -121,8 +122,10 @@ class SessionMutationContext:
         self._recorded = intents
 
     async def coalesce(self, table: Table) -> None:
-        """Write the rows of an open transaction's INSERTs into one file where they are in many: a transaction that inserts one row
-        at a time would read, and leave, a file for each. The transaction removes the small ones when it ends."""
+        """Rewrite the rows of an open transaction's INSERTs into one file if they are in many: a transaction that
+        inserts one row at a time would otherwise read, and leave, a file for each. The transaction removes the small
+        files when it ends.
+        """
         catalog, files = self.session.catalog, self.session.catalog.tables.appended_files(table)
         if len(files) < COALESCED:
             return
@@ -141,8 +144,9 @@ class SessionMutationContext:
     # -- foreign keys --------------------------------------------------------------------------------------------
 
     async def judge(self, plan: Mutate, moved: Sequence[pa.RecordBatch] = ()) -> None:
-        """Raises ForeignKeyViolation for what was recorded. moved: `Outcome.moved`. Not for a replica, whose rows are judged
-        where they come from."""
+        """Check foreign keys for the recorded changes. Raises ForeignKeyViolation. moved: `Outcome.moved`. A replica
+        (`session_replication_role`) does not check them, because its rows were checked at their origin.
+        """
         if self.session.settings.get("session_replication_role") == "replica":
             return
         await foreign_keys.judge(plan, self._recorded, moved, self)
@@ -153,7 +157,7 @@ class SessionMutationContext:
         )
 
     def tables(self) -> list[Table]:
-        """The session's, as of now."""
+        """Return the stored tables that the session sees now."""
         return [table for table in self.session.catalog.current().tables() if table.storage is not None]
 
     def shown_columns(self, table: Table) -> ShownColumns:
@@ -167,7 +171,7 @@ class SessionMutationContext:
         await self.engine.in_operation_pool(lambda: self.session.catalog.tables.guard(table, whole=whole))
 
     async def carry_out(self, statement: MutationStatement, tables: Mapping[str, Table]) -> None:
-        """A statement of our own that reads these besides."""
+        """Run an internal statement that can also read these tables."""
         context, catalog = self.session.environment.context((), {})
         context.catalog = NamedTables(tables, catalog)
         planned = await plan_mutation(self.engine, statement, context, catalog.reads.values, None)

@@ -1,12 +1,14 @@
-"""A MUTATE whose rows Spark's tasks write: the initiator's part. It begins the job, collects the intents, and clears up.
+"""A MUTATE whose rows Spark's tasks write: the initiator's part. It starts the job, collects the intents, and cleans
+up.
 
-What counts is what the job's result names. Tasks write into a folder of the statement's (`engine.storage.staging_area`): what is
-named is moved into the table, and the folder goes when the job has ended, however it did, with the files of attempts that
-failed, were killed, or came second. A task that is killed and has not noticed yet cannot add one after that.
+Only the files that the job's result names count. Tasks write into a folder of the statement's own
+(`engine.storage.staging_area`): the named files are moved into the table, and when the job has ended, however it did,
+the folder is removed with the files of attempts that failed, were killed, or came second. A killed task that has not
+noticed yet cannot add a file after that.
 
-The member itself writes where more than one task's rows have to be seen together: the values of sequences, the order of rows.
-Spark sees to the number of files: a task has at least some megabytes of input, and none without rows has a file; the rows of a
-partition of the table are brought together first (`engine.executors.spark.writing`).
+The member itself writes if the rows of more than one task have to be seen together: for the values of sequences, and
+for the order of rows. Spark limits the number of files: a task has at least some megabytes of input, and one without
+rows makes no file; the rows of a partition of the table are brought together first (`engine.executors.spark.writing`).
 """
 
 from __future__ import annotations
@@ -35,12 +37,14 @@ R = TypeVar("R")
 
 
 def by_members(plan: Mutate) -> bool:
-    """Whether participants may write its rows, each knowing nothing of the others'."""
+    """Return whether participants may write the statement's rows, each without knowledge of the others' rows."""
     return plan.arrival is not None or not (plan.requirement or plan.numbered)
 
 
 def by_tasks(plan: Mutate) -> bool:
-    """Whether tasks may: a task has nobody whom it could ask for values of sequences."""
+    """Return whether Spark's tasks may write the rows. They may not if sequences fill a column, because a task cannot
+    request their values.
+    """
     return by_members(plan) and not plan.filled
 
 
@@ -52,7 +56,7 @@ async def write(
     output: OutputSettings,
     in_pool: InPool,
 ) -> Written:
-    """Run it to its end. Raises SqlError, with no file left; so does a cancel."""
+    """Run the job to its end. On SqlError and on a cancel no file is left."""
     job = WritingJob(spark, in_pool, rows_of(fragment), context, output)
     alone = by_spark_alone(plan)
     return await collect_files(plan.table, new_name(), in_pool, lambda folder: job.run(plan, folder, alone=alone))
@@ -60,7 +64,7 @@ async def write(
 
 @dataclass(frozen=True, slots=True)
 class WritingJob:
-    """Rows that a Spark of this member's makes and writes."""
+    """A job of this member's Spark that produces and writes rows."""
 
     spark: SparkExecutor
     in_pool: InPool
@@ -69,9 +73,11 @@ class WritingJob:
     output: OutputSettings
 
     async def run(self, plan: Mutate, folder: Path, *, alone: bool) -> Written:
-        """Write them as a MUTATE says below a folder that is there, to the end. alone: as `by_spark_alone`. Raises SqlError."""
+        """Write the rows as the MUTATE specifies, below an existing folder, to the end. alone: as `by_spark_alone`.
+        Raises SqlError.
+        """
         if alone and self.spark.is_embedded:
-            # Of participants that share a folder each has its own place in it.
+            # Participants may share the folder, so each has a subfolder of its own.
             made = folder / f"made-{uuid4().hex}"
             names = [column.file_column for column in plan.table.columns]
             await _wait_for_end(await self.spark.productions.write_files(self.rows, self.context, names, made))
@@ -84,7 +90,7 @@ class WritingJob:
 
 
 async def _wait_for_end(job: SparkProduction[R]) -> R:
-    """Return the result of a job; it is gone when this returns."""
+    """Return the result of a job; the job is closed when this returns."""
     try:
         return await asyncio.shield(job.ended)
     finally:

@@ -1,4 +1,4 @@
-"""TRUNCATE: all rows of tables, and of those that refer to them with CASCADE."""
+"""TRUNCATE: remove all rows of tables and, with CASCADE, of the tables that reference them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wire.errors import FeatureNotSupported
 
 
 async def truncate(session: SessionContext, engine: EngineServices, statement: Truncate, context: BindContext) -> str:
-    """TRUNCATE: every file goes; other commits to the tables conflict. The command tag."""
+    """Run TRUNCATE: remove every file, so that other commits to the tables conflict. Returns the command tag."""
 
     def all_files() -> list[Table]:
         binder = query_binder(context)
@@ -42,7 +42,9 @@ async def truncate(session: SessionContext, engine: EngineServices, statement: T
 
 
 def _with_referencing(session: SessionContext, tables: Sequence[Table], *, cascade: bool) -> Sequence[Table]:
-    """The tables, and those whose foreign keys name them. Raises FeatureNotSupported where these were not said, nor CASCADE."""
+    """Return the tables, and those whose foreign keys reference them. Raises FeatureNotSupported if the statement
+    neither names the latter nor says CASCADE.
+    """
     found = list(tables)
     everyone = list(session.catalog.current().tables())
     for there in found:

@@ -1,15 +1,15 @@
-"""PRIMARY KEY and UNIQUE, judged when rows have been written and nothing is recorded yet: is a key there twice?
+"""Checks of PRIMARY KEY and UNIQUE, after rows have been written and before anything is recorded: is a key duplicated?
 
-Asked as one query over Parquet files: the keys of the new files that are in them twice, and those that are also in the files
-that stay. Null is not equal to null, so a key with a null in it is never there twice, unless it says NULLS NOT DISTINCT. The
-answer is one key; where there is one, the same is asked again with the places of the new rows, for the message: PostgreSQL
-tells the first row whose key is there already.
+The check is one query over Parquet files: it finds keys that occur twice in the new files, and keys of the new files
+that are also in the files that stay. Null is not equal to null, so a key with a null in it is never duplicated, unless
+the constraint says NULLS NOT DISTINCT. The query returns one key; if it returns one, the same is asked again with the
+positions of the new rows, for the error message: PostgreSQL reports the first row whose key exists already.
 
-That the files that stay are still those when the transaction commits is the commit's to see (`StoredTables.change_data`): such a
-change is no blind append.
+The commit verifies that the files that stay are still those when the transaction commits (`StoredTables.change_data`):
+such a change is no blind append.
 
-PostgreSQL judges each row as it is written, so that `UPDATE t SET id = id + 1` may fail for the order in which it finds rows;
-here, as in the standard, the statement is judged at its end.
+PostgreSQL checks each row as it is written, so that `UPDATE t SET id = id + 1` may fail for the order in which it finds
+rows; here, as in the standard, the statement is checked at its end.
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ from wire.types import pg_types as t
 from wire.types.text_settings import InputSettings
 
 _NEW, _OLD = "new", "old"
-#: What new rows are also asked for: where they are. No column of a user's has such a name.
+#: The columns of a new row's position. No user's column has such a name.
 _PLACE = FILE, ROW
 _NUMBER = "\0number"
 
 
 def types_of(table: Table) -> Callable[[str | None, str, Sequence[str]], t.PgType | None]:
-    """Users' types as the expressions of a table's keys name them: those of its columns are known here, and no others."""
+    """Return a function that finds the user-defined types that a table's key expressions name: the types of its
+    columns, and no others.
+    """
     declared = (c.declared_type for c in table.columns)
     by_name = {pg.sql_name: pg for pg in (t.element_of(typ) if typ.is_array else typ for typ in declared)}
 
@@ -65,9 +67,9 @@ def key_types(table: Table, key: Constraint) -> Sequence[st.SqlType]:
 
 
 def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str], rows: int) -> Root | None:
-    """The query that gives a key that would be there twice; None where none can be.
+    """Return the query for a duplicate key; None if there can be none.
 
-    added, kept: files. rows: how many there are in the added ones. Files whose statistics say that they have none of these
+    added, kept: files. rows: the number of rows in the added ones. Files that, by their statistics, hold none of these
     keys are left out. May block on the files.
     """
     kept = _with_keys(table, key, added, kept)
@@ -80,8 +82,9 @@ def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[
 
 
 def first_double(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str]) -> Root:
-    """The query that gives the first new row whose key is there twice: the key, its file, its number in it. Arguments as of
-    `doubles`."""
+    """Return the query for the first new row with a duplicate key: the key, the row's file, and its number in the file.
+    Arguments as in `doubles`.
+    """
     kept = _with_keys(table, key, added, kept)
     placed = _asked_places(table, key)
     if kept:
@@ -91,7 +94,7 @@ def first_double(table: Table, key: Constraint, added: Sequence[str], kept: Sequ
 
 
 def _with_keys(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str]) -> Sequence[str]:
-    """The files of those that stay that may have one of the new keys."""
+    """Return the kept files that may hold one of the new keys."""
     if key.nulls_not_distinct:
         return kept
     for test in (overlap(table, part.name, added) for part in key.key_parts if not part.formula):
@@ -101,7 +104,7 @@ def _with_keys(table: Table, key: Constraint, added: Sequence[str], kept: Sequen
 
 
 def _first_row_plan(table: Table, queries: Sequence[exp.Expression], added: Sequence[str], kept: Sequence[str]) -> Root:
-    """The first row of these queries together."""
+    """Plan the union of these queries, limited to its first row."""
     tree = queries[0]
     for query in queries[1:]:
         tree = exp.Union(this=tree, expression=query, distinct=False)
@@ -114,21 +117,23 @@ def _first_row_plan(table: Table, queries: Sequence[exp.Expression], added: Sequ
 
 
 def _places(table: Table) -> Sequence[TableColumn]:
-    """Columns that say where a row is."""
+    """Return the columns that identify a row's position."""
     after = max((column.number for column in table.columns), default=0)
     types = (st.of(t.TEXT), st.of(t.INT8))
     return [TableColumn(name, typ, after + n) for n, (name, typ) in enumerate(zip(_PLACE, types, strict=True), 1)]
 
 
 def overlap(table: Table, name: str, added: Sequence[str], other: str | None = None) -> Test | None:
-    """Return the test that a file's statistics must pass for it to have one of the new keys. Those of floats leave NaN out,
-    which is equal to itself. other: how the column is called in the file; None: as in the new ones."""
+    """Return the test that a file's statistics must pass if the file holds one of the new keys. Returns None if there
+    is no such test: for floats, whose statistics leave out NaN, which is equal to itself, and if the new files'
+    statistics are unknown. other: the column's name in the file; None if it is that of the new files.
+    """
     column = table.column(name)
     assert column is not None, "a key is made of its table's columns"
     called = column.file_column if other is None else other
     if column.type.pg in (t.FLOAT4, t.FLOAT8):
         return None
-    # Each is asked for as a table of its own: all of them are read, however many there are.
+    # Each file is read as a table of its own, so that all of them are read, however many there are.
     parts = [(file, replace(table, files=(file,))) for file in added]
     facts = [group.facts(column.file_column) for file, part in parts for group in groups_to_read(file, part, None)]
     known = [found.range for found in facts if found is not None and found.range is not None]
@@ -144,7 +149,9 @@ def _names(key: Constraint) -> Sequence[str]:
 
 
 def _rows(key: Constraint, rows: exp.Table, table: Table, places: Sequence[str] = ()) -> exp.Expression:
-    """new, or for a key of expressions or of some rows: (SELECT expression AS k, file, row FROM new AS t WHERE predicate) AS new"""
+    """Return the rows of a key as an item of FROM: new, or for a key of expressions or of some rows: (SELECT expression
+    AS k, file, row FROM new AS t WHERE predicate) AS new
+    """
     if not key.parts:
         return rows
     parts = [read_formula(part.formula) if part.formula else _column(part.name) for part in key.parts]
@@ -161,7 +168,7 @@ def _rows(key: Constraint, rows: exp.Table, table: Table, places: Sequence[str] 
 
 
 def _alias_item(item: exp.Expression, name: str) -> exp.Expression:
-    """An item of FROM under a name."""
+    """Return an item of FROM with an alias."""
     item.set("alias", exp.TableAlias(this=exp.Identifier(this=name, quoted=True)))
     return item
 
@@ -206,7 +213,7 @@ def _by_place() -> exp.Order:
 
 
 def _where_known(key: Constraint) -> exp.Where | None:
-    """WHERE k IS NOT NULL; None where nulls are equal, too."""
+    """WHERE k IS NOT NULL; None if nulls count as equal."""
     if key.nulls_not_distinct:
         return None
     known = [exp.Not(this=exp.Is(this=_column(name), expression=exp.Null())) for name in _names(key)]

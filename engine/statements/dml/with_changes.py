@@ -1,12 +1,12 @@
 """WITH items that change rows: `WITH moved AS (DELETE ... RETURNING *) INSERT ... SELECT ... FROM moved`.
 
-Such a statement is several: one for each item that changes rows, and the last. All of them are bound before any is run, so that
-all see the same rows (parse_cte.c, and the manual's 7.8.4), and share their parameters. What RETURNING gave of one is, to those
-behind it, a WITH item over a relation in memory, whose rows are put into their plans when they are there
-(`engine.statements.dml.with_running`).
+Such a statement consists of several: one for each item that changes rows, and the last one. All of them are bound
+before any runs, so that all see the same rows (parse_cte.c, and the manual's 7.8.4), and they share their parameters.
+To the statements after it, the RETURNING rows of an item are a WITH item over a relation in memory; the rows are put
+into the plans of these statements when the item has run (`engine.statements.dml.with_running`).
 
-Other items are bound with each statement behind them, and would be computed in each; one whose rows depend on chance may be read by
-one only.
+Other items are bound with each statement after them, and would be computed in each; an item with volatile functions may
+be read by one of the statements only.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 from wire.types.carriers import carrier
 
-#: Relations that hold what RETURNING gave have the OIDs before this one, which no relation of the catalog has: each part its own.
+#: Relations of RETURNING's rows have the OIDs before this one, which no relation of the catalog has: one for each part.
 _RETURNED_OIDS: Final = 0xFFFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
 class BoundWith:
-    """changes: the items that change rows, in their order, each with the relation of what it returns. last: what follows them.
-    requirements: what has to be permitted whenever it runs."""
+    """A bound statement whose WITH changes rows. changes: the items that change rows, in their order, each with the
+    relation of its RETURNING rows. last: the statement after them. requirements: the privileges that each execution
+    needs.
+    """
 
     changes: tuple[tuple[BoundMutation, SystemTable], ...]
     last: BoundQuery | BoundMutation
@@ -55,7 +57,7 @@ class BoundWith:
 
 
 def bind_with_changes(statement: WithChanges, context: BindContext) -> BoundWith:
-    """Raises as `bind_query` and `bind_mutation` do."""
+    """Bind all parts. Raises as `bind_query` and `bind_mutation` do."""
     context.parameters.partial = True
     parts = _Parts(statement, context)
     for item in statement.items:
@@ -72,7 +74,9 @@ def bind_with_changes(statement: WithChanges, context: BindContext) -> BoundWith
 
 
 class _Parts:
-    """The parts so far. items: what those behind may read. silent: the names of what returns nothing."""
+    """The parts that are bound so far. items: the WITH items that later parts may read. silent: the names of items
+    without RETURNING.
+    """
 
     def __init__(self, statement: WithChanges, context: BindContext) -> None:
         self.items: list[exp.CTE] = []
@@ -107,7 +111,7 @@ class _Parts:
         return bind_query(query, self._make_context())
 
     def _make_context(self) -> BindContext:
-        """For one part: of the same state of the catalog, with the same parameters."""
+        """Return the context of one part: all parts share the state of the catalog and the parameters."""
         catalog = NamedTables(self._tables, self._context.catalog)
         return replace(self._context, catalog=catalog, owners={}, origins={}, row_locks=[])
 
@@ -115,8 +119,9 @@ class _Parts:
         return _with(self.items, own, recursive=self._recursive)
 
     def _note(self, statement: Query | MutationStatement) -> None:
-        """Note the items that a part reads. Raises FeatureNotSupported for what returns nothing, and for an item that would be
-        computed twice and may differ."""
+        """Record the items that a part reads. Raises FeatureNotSupported for one that returns nothing, and for one with
+        volatile functions that would be computed twice.
+        """
         _require_returning(self._silent, statement)
         read = self._reads(list(_trees(statement)))
         for item in self.items:
@@ -128,7 +133,7 @@ class _Parts:
         self._read |= read
 
     def _reads(self, trees: list[exp.Expression]) -> set[str]:
-        """The items that are read, also by items."""
+        """Return the items that trees read, directly or through other items."""
         found: set[str] = set()
         for item in reversed(self.items):
             name = item.args["alias"].this.name
@@ -148,7 +153,9 @@ class _Parts:
 
 
 def _with(items: Sequence[exp.CTE], own: exp.With | None, *, recursive: bool) -> exp.With | None:
-    """The items so far, and those of the statement's own WITH, which hide others of their names."""
+    """Return a WITH of the items so far and those of the statement's own WITH, which hide earlier ones of the same
+    name.
+    """
     inner = list(own.expressions) if own is not None else []
     hidden = {item.args["alias"].this.name for item in inner}
     outer = [item.copy() for item in items if item.args["alias"].this.name not in hidden]
@@ -164,7 +171,7 @@ def _returned_rows(name: str, bound: BoundMutation, number: int) -> SystemTable:
 
 
 def _read_returned(item: exp.CTE, name: str, names: Sequence[str]) -> exp.CTE:
-    """The item as a query over what it returned."""
+    """Return the item as a query over its RETURNING rows."""
     alias = item.args["alias"]
     given = list(alias.args.get("columns") or ())
     called = [*given, *(exp.Identifier(this=other, quoted=True) for other in names[len(given) :])]
@@ -178,7 +185,7 @@ def _read_returned(item: exp.CTE, name: str, names: Sequence[str]) -> exp.CTE:
 
 
 def _require_returning(silent: Sequence[str], statement: Query | MutationStatement) -> None:
-    """Raises FeatureNotSupported where an item is read that returns nothing."""
+    """Raise FeatureNotSupported if the statement reads an item that returns nothing."""
     for name in silent:
         for tree in _trees(statement):
             for place in references(tree, name):
@@ -199,7 +206,7 @@ def _trees(statement: Query | MutationStatement) -> Iterator[exp.Expression]:
 
 
 def _require_added_up(found: BoundWith) -> None:
-    """Raises FeatureNotSupported where rows of a table would be changed by two parts."""
+    """Raise FeatureNotSupported if two parts would change existing rows of the same table."""
     changed: set[int] = set()
     for change in (bound.plan for bound in found.mutations):
         if change.targets and change.table.oid in changed:

@@ -1,10 +1,10 @@
-"""Running a statement whose WITH changes rows: its parts one after the other, in the order in which they were written.
+"""Runs a statement whose WITH changes rows: its parts one after the other, in the order in which they were written.
 
-Keys and foreign keys are judged when all parts have run, as PostgreSQL's triggers are: a row may name a key that a later part
-inserts. Where several parts change rows, they are judged as what was deferred is (`engine.statements.dml.deferred`), since each
-part was bound before the others' files were there.
+Unique and foreign keys are checked when all parts have run, as PostgreSQL's triggers do: a row may reference a key that
+a later part inserts. If several parts change rows, their keys are checked as deferred ones are
+(`engine.statements.dml.deferred`), because each part was bound before the others' files existed.
 
-What RETURNING gave is kept in memory, and read by the engine of this member alone.
+RETURNING's rows are kept in memory, and only the engine of this member reads them.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from engine.session.context.session_context import SessionContext
 
 _TAGS: Final = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE", "merge": "MERGE"}
-#: What reads other rows is another plan.
+#: A plan that reads other rows is another plan.
 _VERSIONS: Final = itertools.count(1)
 _Plan = TypeVar("_Plan", bound=Node)
-#: What was returned, by the OID of its relation.
+#: The RETURNING rows of each part, by the OID of their relation.
 _Rows = dict[int, SystemTable]
 
 
@@ -57,7 +57,7 @@ async def bind(
     parameter_types: Sequence[int],
     digits: Digits,
 ) -> BoundWith:
-    """All parts, against the catalog as it is now."""
+    """Bind all parts against the current catalog."""
     context, _ = session.environment.context(parameter_types, digits)
     long = len(statement.text) > SHORT_CHARACTERS
     return await engine.planning.run(lambda: bind_with_changes(statement, context), long=long)
@@ -71,7 +71,9 @@ async def execute(
     arguments: Sequence[Any],
     digits: Digits,
 ) -> Execution:
-    """Run all parts; the last one's answer. Raises SqlError; what parts before have done goes with the transaction."""
+    """Run all parts, and return the result of the last one. On SqlError the transaction's rollback undoes the parts
+    that have run.
+    """
     oids = tuple(p.oid for p in prepared.parameters)
     bound = await bind(session, engine, statement, oids, digits)
     command = _TAGS[bound.last.plan.kind] if isinstance(bound.last, BoundMutation) else "SELECT"
@@ -133,12 +135,12 @@ class _Running:
 
 
 def _tables(plan: Node) -> list[Table]:
-    """The tables that are read."""
+    """Return the tables that a plan reads."""
     return [node.table for node in walk_all(plan) if isinstance(node, TableReader) and isinstance(node.table, Table)]
 
 
 def _substitute_rows(plan: _Plan, rows: _Rows) -> _Plan:
-    """The plan, reading what was returned."""
+    """Return the plan with the RETURNING rows in place."""
 
     def put(node: Node) -> Node:
         if isinstance(node, TableReader) and node.table.oid in rows:

@@ -1,4 +1,6 @@
-"""Write the rows of some of a table's files into new files, by a query: for compaction and transactions of many INSERTs."""
+"""Rewrites the rows of some of a table's files into new files, by a query: for compaction and for transactions of many
+INSERTs.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,10 @@ from wire.errors import InternalError
 async def write_anew(
     root: Path, table: Table, files: Sequence[DataFile], ask: Ask, in_pool: InPool, kept_bytes: int
 ) -> tuple[DataFile, ...]:
-    """The rows of these files in new ones, which nobody names yet; none are left where something goes wrong.
+    """Write the rows of these files into new files, which no commit names yet. On an error no new file is left.
 
-    root: the folder of tables. table: has the files. ask: begins to run a query. kept_bytes: as in `TableWriter`. Raises SqlError;
-    InternalError where rows were lost or doubled, which nobody would find out later.
+    root: the folder of tables. table: the table of the files. ask: starts a query. kept_bytes: as in `TableWriter`.
+    Raises SqlError, and InternalError if the number of rows has changed, which no later check would find.
     """
     assert table.storage is not None, "a stored table"
     writer = TableWriter(Path(table.path), table.columns, table.storage, kept_bytes)

@@ -1,8 +1,8 @@
-"""ANALYZE, run: the questions of `engine.statements.maintenance.analyze_statistics` asked like any query, a table at a time,
-and the answers kept in the session's catalog: with its transaction, where one is open.
+"""Runs ANALYZE: it runs the queries of `engine.statements.maintenance.analyze_statistics`, one table at a time, and
+records the statistics in the session's catalog: with its transaction, if one is open.
 
-The member that asks does it alone, on whichever engine suits the size: the aggregates of a sketch cannot be taken apart, and rows
-of a sample are few.
+The member that receives the statement runs the queries alone, on the engine that suits their size: the aggregates of a
+sketch cannot be computed in parts, and a sample has few rows.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 async def run(session: SessionContext, engine: EngineServices, statement: Analyze) -> str:
-    """Carry out an ANALYZE; the command tag. Raises SqlError."""
+    """Run an ANALYZE, and return its command tag. Raises SqlError."""
     around = Analyzing(
         session.catalog.current(),
         session.search_path(),
@@ -93,7 +93,7 @@ def _size(table: Table) -> int:
 
 
 async def _run_query(session: SessionContext, engine: EngineServices, plan: Root) -> pa.Table:
-    """All rows of the answer."""
+    """Return all rows of a query."""
     context = session.execution_context()
     ready, bindings = optimise(plan), Bindings({}, {}, context.time_zone)
     terms = session.terms().on_this_member()

@@ -1,16 +1,17 @@
-"""ANALYZE: which tables and columns are meant, what is asked of their rows, and what statistics the answers make.
+"""ANALYZE: finds its tables and columns, builds the queries over their rows, and makes statistics of the results.
 
-Two queries a table, run like any other, so by DuckDB or by Spark as the planner chooses:
+It runs two queries a table, like any others, so on DuckDB or on Spark as the planner chooses:
 
-1. **Exactly, over all rows**: how many there are, and of each column how many are not null, the least and the greatest value, and
-   about how many distinct values (HyperLogLog on both engines, within a few percent). PostgreSQL guesses the last from its sample,
-   which goes wrong by orders of magnitude where most values are rare, and it is what joins are estimated by.
-2. **A sample** of 300 rows for each value of `default_statistics_target`, every row with the same chance: common values and a
-   histogram are made of it as PostgreSQL makes them (analyze.c: compute_scalar_stats, analyze_mcv_list), so that a table which
-   is smaller than the sample has the statistics that it has there. Blocks of rows instead of rows would be read faster, and
-   files that were written day by day would then show a few days.
+1. **Exactly, over all rows**: the number of rows and, for each column, the number of values that are not null, the
+   least and the greatest value, and an estimate of the number of distinct values (HyperLogLog on both engines, within a
+   few percent). PostgreSQL estimates the latter from its sample, which is wrong by orders of magnitude if most values
+   are rare, and joins are estimated by it.
+2. **A sample** of 300 rows for each unit of `default_statistics_target`, in which every row has the same chance: most
+   common values and a histogram are made of it as PostgreSQL makes them (analyze.c: compute_scalar_stats,
+   analyze_mcv_list), so that a table that is smaller than the sample has the statistics that it has there. Sampling
+   blocks of rows would be faster, but for files that are written day by day the sample would then show a few days only.
 
-Lists, records, json and intervals have no order or no equality here: of those only nulls and the width are known.
+Lists, records, json and intervals have no order or no equality here: for them only the nulls and the width are known.
 """
 
 from __future__ import annotations
@@ -42,16 +43,16 @@ from wire.errors import DuplicateColumn, FeatureNotSupported, InvalidSchemaName,
 from wire.types import pg_types as t
 from wire.types.output import EncodedColumn, OutputSettings, text_column
 
-#: Rows of the sample for each value of the target (analyze.c, std_typanalyze).
+#: The number of the sample's rows for each unit of the target (analyze.c, std_typanalyze).
 _ROWS_PER_VALUE: Final = 300
-#: A sample is taken so much larger, lest chance makes it smaller.
+#: The factor by which a sample is requested larger, so that chance does not make it too small.
 _MORE: Final = 1.05
-#: Longer values are in no list of common ones (analyze.c, WIDTH_THRESHOLD).
+#: The size above which values are in no list of common ones (analyze.c, WIDTH_THRESHOLD).
 _WIDE: Final = 1024
-#: A type whose values may have any length, and is none of text, is taken to have so many bytes.
+#: The assumed number of bytes of values of variable length that are not text.
 _SOME_WIDTH: Final = 8
 _PAGE: Final = 8192
-#: All types that have a least value, and those that are only equal to themselves.
+#: The types that have an order, and those that only have equality.
 _ORDERED: Final = frozenset(
     (
         t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8, t.NUMERIC, t.TEXT, t.VARCHAR, t.BPCHAR, t.DATE, t.TIME, t.TIMESTAMP,
@@ -59,7 +60,7 @@ _ORDERED: Final = frozenset(
     )
 )  # fmt: skip
 _EQUAL: Final = _ORDERED | {t.BOOL, t.UUID, t.NAME, t.CHAR}
-#: No function of the table's: PostgreSQL has none, and clients shall not find one.
+#: Not in the function table: PostgreSQL has no such function, and clients must not find it.
 _DISTINCT: Final = agg("approx_count_distinct", (t.ANY,), t.INT8, "approx_count_distinct($1)")
 _SETTINGS: Final = OutputSettings()
 
@@ -68,7 +69,7 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Analyzing:
-    """An ANALYZE's session. target: default_statistics_target. notice: tells the client."""
+    """The part of a session that ANALYZE uses. target: default_statistics_target. notice: sends a notice to the client."""
 
     snapshot: Snapshot
     search_path: Sequence[str]
@@ -83,15 +84,16 @@ class Analyzing:
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """A table and the columns of it that are analysed."""
+    """A table and its columns that are analysed."""
 
     table: Table
     columns: tuple[TableColumn, ...]
 
 
 def meant(statement: Analyze, session: Analyzing) -> list[Meant]:
-    """Return the tables and columns to analyse: what is named, else all stored tables. Raises UndefinedTable, UndefinedColumn,
-    DuplicateColumn, FeatureNotSupported."""
+    """Return the tables and columns to analyse: those that the statement names, or else all stored tables. Raises
+    UndefinedTable, UndefinedColumn, DuplicateColumn, FeatureNotSupported.
+    """
     if not statement.tables:
         stored = (table for table in session.snapshot.tables() if table.storage is not None)
         return [Meant(table, table.columns) for table in stored if _may(table, session)]
@@ -106,7 +108,9 @@ def _may(table: Table, session: Analyzing) -> bool:
 
 
 def _find_table(name: QualifiedName, session: Analyzing) -> Table | None:
-    """None for what has no rows of its own, which PostgreSQL skips with a warning; and for the system catalog."""
+    """Find a named table. Returns None for a relation without rows of its own, which PostgreSQL skips with a warning,
+    and for the system catalog.
+    """
     schemas = session.search_path if name.schema is None else (name.schema,)
     if SystemCatalog.oid_of(schemas, name.name) is not None:
         return None
@@ -140,7 +144,7 @@ def _columns(table: Table, names: Sequence[str]) -> tuple[TableColumn, ...]:
 
 
 def count_query(of: Meant) -> Root:
-    """The query for one row: how many rows, then of each column what `_counts` asks."""
+    """Return the query for one row: the number of rows, then for each column the values of `_counts`."""
     reader = _reader(of)
     calls = [AggregateCall(st.of(t.INT8), _aggregate("count", ()), ())]
     calls += [call for column in reader.columns for call in _counts(column)]
@@ -149,7 +153,9 @@ def count_query(of: Meant) -> Root:
 
 
 def sample_query(of: Meant, rows: int, wanted: int) -> Root:
-    """The query for so many rows, or about as many of them as are wanted."""
+    """Return the query for a sample of about `wanted` of the table's `rows` rows, or for all of them if there are no
+    more.
+    """
     reader = _reader(of)
     node: Node = reader
     if rows > wanted:
@@ -188,7 +194,9 @@ def _aggregate(name: str, args: tuple[t.PgType, ...]) -> Function:
 
 
 def statistics(of: Meant, counted: pa.RecordBatch, sample: pa.Table, size: int, target: int) -> TableStatistics:
-    """counted: the row of `count_query`. sample: rows of `sample_query`. size: bytes of the table's files."""
+    """Make the statistics of a table. counted: the row of `count_query`. sample: the rows of `sample_query`. size: the
+    bytes of the table's files.
+    """
     answers = iter([column[0] for column in counted.columns])
     rows = int(next(answers).as_py())
     columns = []
@@ -199,7 +207,7 @@ def statistics(of: Meant, counted: pa.RecordBatch, sample: pa.Table, size: int, 
 
 
 class _Summary:
-    """One column's. rows: the table's. values: of the sample."""
+    """The statistics of one column. rows: the number of the table's rows. values: the column's values in the sample."""
 
     def __init__(self, column: TableColumn, rows: int, values: pa.Array, target: int) -> None:
         self._column = column
@@ -210,7 +218,7 @@ class _Summary:
         self._whole = self._sampled >= rows
 
     def make_statistics(self, answers: Iterator[pa.Scalar[Any]]) -> ColumnStatistics:
-        """answers: those to `_counts` of the column are taken from it."""
+        """Make the column's statistics. answers: the values of `_counts` for the column are taken from it."""
         pg, number = self._column.type.pg, self._column.number
         present = int(next(answers).as_py())
         nulls = 1 - present / self._rows if self._rows else 0.0
@@ -231,7 +239,9 @@ class _Summary:
         )  # fmt: skip
 
     def _count_values(self) -> tuple[pa.Array, Counts]:
-        """The sample's distinct values that are not too wide, in their order, and how often each is there."""
+        """Return the sample's distinct values that are not too wide, in their order, and the number of occurrences of
+        each.
+        """
         values = self._values
         if pa.types.is_string(values.type):
             values = values.filter(pc.less_equal(pc.binary_length(values), _WIDE))
@@ -241,7 +251,7 @@ class _Summary:
         return alone.take(order), counts[order.to_numpy()]
 
     def _distinct(self, counts: Counts, estimate: int, present: int) -> float:
-        """Estimate pg_stats.n_distinct: above a tenth of the rows it is taken to grow with them."""
+        """Estimate pg_stats.n_distinct. An estimate above a tenth of the rows is assumed to grow with them."""
         unique = bool(len(counts)) and int(counts.max()) == 1
         part = present / self._rows
         if self._whole:
@@ -262,8 +272,9 @@ class _Summary:
         return tracked[: self._common_enough(counts[tracked], distinct, nulls)]
 
     def _common_enough(self, counts: Counts, distinct: float, nulls: float) -> int:
-        """How many of them are surely more common than the average of the rest (analyze.c: analyze_mcv_list): by two standard
-        deviations of the hypergeometric distribution that a sample's count has."""
+        """Return how many of the values are surely more common than the average of the rest (analyze.c:
+        analyze_mcv_list): by two standard deviations of the hypergeometric distribution of a sample's count.
+        """
         if self._whole or self._rows <= 1:
             return len(counts)
         values = distinct if distinct > 0 else -distinct * self._rows
@@ -285,7 +296,7 @@ class _Summary:
         return number
 
     def _bounds(self, counts: Counts, common: Counts) -> Counts:
-        """Find the values that part those that are not common into parts of as many rows."""
+        """Find the values that divide those that are not common into parts with equal numbers of rows."""
         rest = np.setdiff1d(np.arange(len(counts)), common)
         bins = min(len(rest), self._target + 1)
         if bins < 2:
@@ -295,7 +306,9 @@ class _Summary:
         return np.asarray(rest[np.searchsorted(ends, places, side="right")], np.int64)
 
     def _width(self) -> int:
-        """Bytes of a value as PostgreSQL stores it, on average: texts have a header of one byte, or of four."""
+        """Return the average number of bytes of a value as PostgreSQL stores it: texts have a header of one byte, or of
+        four.
+        """
         typ = self._column.type.pg
         if typ.length > 0:
             return typ.length

@@ -1,11 +1,11 @@
-"""Compaction: the small files of a table, written anew as few large ones, in one commit.
+"""Compaction: rewrites the small files of a table as few large ones, in one commit.
 
-The rows are read by a query like any other, on the engine and the members that the planner chooses, and pass through this
-member one batch at a time. The commit takes away the files that were read and says nothing of the others, so it conflicts only with
-one that takes one of them away too, or defines the table anew; rows that come meanwhile are not disturbed. The old files
-stay for those who read them, until VACUUM.
+The rows are read by a query like any other, on the engine and the members that the planner chooses, and pass through
+this member one batch at a time. The commit removes the files that were read and leaves the others alone, so it
+conflicts only with a commit that also removes one of them, or that changes the table's definition; rows that are added
+meanwhile do not conflict. The old files stay for their readers, until VACUUM.
 
-Small files of a partition that has only one are left alone: nothing would be won.
+A small file that is the only small one of its partition is left alone: rewriting it would gain nothing.
 """
 
 from __future__ import annotations
@@ -41,14 +41,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """How many files became how many."""
+    """The number of files before and after a compaction."""
 
     before: int = 0
     after: int = 0
 
 
 def small_files(files: Iterable[DataFile], below: int) -> list[DataFile]:
-    """Return the files that are worth being written anew, in the order of their names. below: bytes."""
+    """Return the files that are worth rewriting, ordered by name: those smaller than `below` bytes, if their partition
+    has several.
+    """
     small = [file for file in files if file.size < below]
     partitions = Counter(file.partition for file in small)
     return sorted((file for file in small if partitions[file.partition] > 1), key=lambda file: file.path)
@@ -77,8 +79,9 @@ def batch_of(files: Sequence[DataFile], files_max: int, bytes_max: int) -> list[
 
 
 async def compact(engine: EngineServices, table: Table, terms: Terms, context: ExecutionContext) -> Compacted:
-    """Compact a table, as it stands in the catalog. Raises SqlError with nothing changed; SerializationFailure where somebody
-    took one of the files away meanwhile."""
+    """Compact a table, as it stands in the catalog. Raises SqlError with nothing changed, and SerializationFailure if
+    another commit removed one of the files meanwhile.
+    """
     present = await engine.in_operation_pool(lambda: tables.data_files(table).values())
     files = small_files(present, engine.config.small_file_bytes)
     return await compact_files(engine, table, files, terms, context) if files else Compacted()
@@ -94,17 +97,18 @@ async def compact_files(
     yielding: bool = False,
     has_turn: bool = False,
 ) -> Compacted:
-    """Write these files of a table anew. Raises as `compact` does.
+    """Rewrite these files of a table. Raises as `compact` does.
 
-    yielding: raises SerializationFailure also where a transaction that is open, on whichever member, would fail because of it.
-    has_turn: the caller has the table's turn (`engine.statements.dml.autocommit_retry`), and has it still when this returns.
+    yielding: also raise SerializationFailure if an open transaction, on any member, would fail because of the
+    compaction. has_turn: the caller has the table's turn (`engine.statements.dml.autocommit_retry`), and still has it
+    when this returns.
     """
     kept = writer_bytes(context.memory, KEPT_BYTES)
     added = await write_anew(
         engine.store.tables, table, files,
         lambda query: _open(engine, query, terms, context), engine.in_writer_pool, kept,
     )  # fmt: skip
-    # In a turn of its own: no statement of this member that is a transaction of its own is then in the middle of its work.
+    # In the table's turn: no autocommit statement of this member is then running on the table.
     turn = None if has_turn else engine.turns.of(table.oid)
     try:
         if turn is not None:
@@ -121,7 +125,9 @@ async def compact_files(
 
 
 def is_contested(table: Table) -> bool:
-    """Whether a transaction of several statements that is open would fail if the table's files changed. Blocks on the disk."""
+    """Return whether an open transaction of several statements would fail if the table's files changed. Blocks on the
+    disk.
+    """
     assert table.storage is not None, "a stored table"
     folder = Path(table.path)
     return (

@@ -1,19 +1,21 @@
-"""Compaction in the background: after so many small files in a table, the member that committed them writes them anew.
+"""Background compaction: when a table has received a certain number of small files, the member that committed them
+compacts it.
 
-Commits tell how many small files they added. When enough have come to a table since it was last looked at, it is looked at: one
-table at a time for each member, on the loop, as a query like a client's. Members know nothing of each other's; two that compact
-one table at a time conflict over its files, and the later one has worked for nothing.
+Commits report how many small files they added. A table becomes due when enough have been added since the compactor last
+looked at it. Each member compacts one table at a time, on the event loop, by queries like a client's. Members do not
+know of each other's compactions; two that compact the same table at the same time conflict over its files, and the work
+of the later one is lost.
 
-**It wins in the end.** The files of a table that rows are always deleted from are taken away while they are being written anew,
-and who only tries again has always worked for nothing: a table had 3,109 files after ten minutes. So a batch of files is
-written at a time, of a size that takes about a second, and a conflict loses no more than that. After a conflict the next batch
-is written in the table's turn (`engine.statements.dml.autocommit_retry`): statements of this member that are transactions of
-their own wait for that second, and none of them can be in its way. In between, other tables have their turn to be compacted,
-and statements theirs to run.
+**It makes progress.** If rows are constantly deleted from a table, its files are removed while they are being rewritten, and a
+compaction that only retries loses its work each time: a table had 3,109 files after ten minutes. So files are rewritten
+in batches of a size that takes about a second, and a conflict loses no more than that. After a conflict the next batch
+is written in the table's turn (`engine.statements.dml.autocommit_retry`): autocommit statements of this member wait for
+that second, and none of them can conflict with it. Between batches, other tables are compacted, and statements run.
 
-It gives up quietly, because nobody asked for it and the next commits ask again: where conflicts do not end, which then come from
-other members, and where an open transaction of whichever member would lose by it (one that takes files of the table away, or
-concludes from all of its rows): that one is the client's. Members tell each other by `engine.storage.claims`.
+It gives up without an error, because no client asked for it and the next commits trigger it again: when conflicts do
+not end, which then come from other members, and when an open transaction of any member would fail because of it (one
+that removes files of the table, or whose result depends on all of its rows), because a client's transaction takes
+precedence. Members announce such transactions to each other by `engine.storage.claims`.
 """
 
 from __future__ import annotations
@@ -38,15 +40,17 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger(__name__)
 
-#: What one batch has at the most: what is read and written within about a second.
+#: The limits of one batch: what can be read and written within about a second.
 _BATCH_FILES: Final = 256
 _BATCH_BYTES: Final = 128 << 20
-#: How often in a row a table may be lost to others before the next commits have to ask again.
+#: The number of conflicts in a row after which a table waits for the next commits.
 _LOSSES_MAX: Final = 5
 
 
 class Compactor:
-    """after: how many small files make a table due; 0: never. `compacted`: how many batches of files were."""
+    """See the module's docstring. after: the number of small files that make a table due; 0: never. `compacted`: the
+    number of batches of files that were compacted.
+    """
 
     def __init__(self, engine: EngineServices, after: int) -> None:
         self.compacted = 0
@@ -71,7 +75,7 @@ class Compactor:
             await stop_task(self._task)
 
     def _count(self, added: Mapping[str, int]) -> None:
-        """A commit added so many small files to tables, by location."""
+        """Count the small files that a commit has added to tables, by location."""
         for location, count in added.items():
             before = self._added[location]
             self._added[location] += count
@@ -85,7 +89,7 @@ class Compactor:
             await self._supervised.attempt_async(lambda location=location: self._looked_at(location))  # type: ignore[misc]
 
     async def _looked_at(self, location: str) -> None:
-        """Compact a batch of a table's files; whether there are more is looked at later, after tables that are due by now."""
+        """Compact a batch of a table's files. The table is looked at again later, after the tables that are due by now."""
         try:
             done = await self._compact(location, in_turn=self._losses[location] > 0)
         except SerializationFailure:
@@ -98,11 +102,13 @@ class Compactor:
             if done.before:
                 self.compacted += 1
                 self._due.put_nowait(location)
-        # Not tried again by itself: the next commits ask again.
+        # It is not retried by itself: the next commits trigger it again.
         self._losses.pop(location, None)
 
     async def _compact(self, location: str, *, in_turn: bool) -> Compacted:
-        """in_turn: no statement of this member that is a transaction of its own changes the table meanwhile."""
+        """Compact a batch of files. in_turn: in the table's turn, so that no autocommit statement of this member
+        changes the table meanwhile.
+        """
         engine = self._engine
         table = await self._newest(location)
         if table is None or not in_turn:
@@ -137,7 +143,7 @@ class Compactor:
 def _call(
     loop: asyncio.AbstractEventLoop, count: Callable[[Mapping[str, int]], None], added: Mapping[str, int]
 ) -> None:
-    """From any thread; a loop that has ended has nobody left to compact."""
+    """Pass the counts to the event loop, from any thread. If the loop is closed, there is nothing left to compact."""
     if not loop.is_closed():
         loop.call_soon_threadsafe(count, added)
 

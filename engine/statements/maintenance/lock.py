@@ -1,8 +1,8 @@
-"""LOCK TABLE: nobody waits here and nobody is kept out, so that a lock is what FOR UPDATE is, of the whole table: if another commit
-changes the table before this transaction's, this one ends with 40001 (lockcmds.c).
+"""LOCK TABLE. It neither waits nor blocks other sessions; it acts as FOR UPDATE of the whole table: if another commit
+changes the table before this transaction commits, this transaction fails with 40001 (lockcmds.c).
 
-A mode that PostgreSQL lets stand beside writers (ACCESS SHARE, ROW SHARE, ROW EXCLUSIVE) asks nothing of them here either. NOWAIT
-changes nothing.
+The modes that do not conflict with writers in PostgreSQL (ACCESS SHARE, ROW SHARE, ROW EXCLUSIVE) have no effect on
+them here either. NOWAIT has no effect.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ if TYPE_CHECKING:
     from engine.session.context.services import SessionServices
     from engine.session.context.session_context import SessionContext
 
-#: Any of which lets somebody lock in a mode (LockTableAclCheck).
+#: Privileges of which any permits a lock in a mode (LockTableAclCheck).
 _TO_CHANGE: Final = acl.UPDATE | acl.DELETE | acl.TRUNCATE
 _RIGHTS: Final[dict[LockMode, int]] = {"access share": acl.SELECT, "row exclusive": acl.INSERT | _TO_CHANGE}
 _BESIDE_WRITERS: Final = ("access share", "row share", "row exclusive")
 
 
 async def lock_tables(session: SessionContext, engine: SessionServices, statement: Lock) -> None:
-    """Depend on these tables from now on. Raises UndefinedTable, WrongObjectType, InsufficientPrivilege, SerializationFailure."""
+    """Make the transaction's commit depend on these tables. Raises UndefinedTable, WrongObjectType,
+    InsufficientPrivilege, SerializationFailure.
+    """
     for name in statement.tables:
         async for table in _tables(session, engine, name, statement.mode):
             if statement.mode not in _BESIDE_WRITERS:
@@ -41,7 +43,7 @@ async def lock_tables(session: SessionContext, engine: SessionServices, statemen
 async def _tables(
     session: SessionContext, engine: SessionServices, name: QualifiedName, mode: LockMode
 ) -> AsyncIterator[Table]:
-    """The stored tables that a name means; of a view those that it reads."""
+    """Yield the stored tables that a name stands for; for a view those that it reads."""
     found = session.environment.definer().resolve(name)
     if found is None:
         _require_system_table(session, name)
@@ -66,7 +68,7 @@ async def _tables(
 
 
 def _require_system_table(session: SessionContext, name: QualifiedName) -> None:
-    """Nobody changes those."""
+    """Check that a name is that of a system relation, which needs no lock, because nobody changes it."""
     catalog, path = session.environment.context((), {})[0].catalog, session.search_path()
     if name.schema is not None and not catalog.has_schema(name.schema):
         raise InvalidSchemaName(f'schema "{name.schema}" does not exist')

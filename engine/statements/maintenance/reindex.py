@@ -1,4 +1,5 @@
-"""REINDEX: there is no index to be built anew, so it is judged and done. What clients send after a load, or on a schedule, goes on.
+"""REINDEX: there is no index to rebuild, so names and privileges are checked, and the statement succeeds. Scripts that
+send it after a load, or on a schedule, continue.
 
 Source: PostgreSQL 15, indexcmds.c (ReindexIndex, ReindexTable, ReindexMultipleTables, RangeVarCallbackForReindexIndex).
 """
@@ -14,7 +15,9 @@ from wire.errors import FeatureNotSupported, InvalidSchemaName, UndefinedTable, 
 
 
 def reindex(statement: Reindex, definer: Definer) -> None:
-    """Raises UndefinedTable, WrongObjectType, InvalidSchemaName, InsufficientPrivilege, FeatureNotSupported."""
+    """Check a REINDEX. Raises UndefinedTable, WrongObjectType, InvalidSchemaName, InsufficientPrivilege,
+    FeatureNotSupported.
+    """
     match statement.kind:
         case "index":
             _require_index(statement, definer)

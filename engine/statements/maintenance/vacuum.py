@@ -1,4 +1,4 @@
-"""Looking after stored tables, as a statement: VACUUM, and what FULL and ANALYZE add to it."""
+"""The VACUUM statement: maintenance of stored tables, with the work that FULL and ANALYZE add."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 async def run(session: SessionContext, engine: EngineServices, statement: Vacuum) -> str:
-    """Carry out a VACUUM, which no transaction can take back; the command tag. Raises SqlError."""
+    """Run a VACUUM, which cannot be rolled back, and return its command tag. Raises SqlError."""
     around = Vacuuming(
         session.catalog.current(),
         session.search_path(),
@@ -62,7 +62,7 @@ async def _progress(
 async def _compact(
     session: SessionContext, engine: EngineServices, table: Table, statement: Vacuum, around: Vacuuming
 ) -> None:
-    """Compact the table as it was committed: in a pipeline the session may have changes that are not."""
+    """Compact the table as it was committed: in a pipeline the session may have uncommitted changes."""
     committed = next((found for found in engine.store.snapshot.tables() if found.oid == table.oid), None)
     if committed is None:
         return

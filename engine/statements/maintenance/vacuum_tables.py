@@ -1,4 +1,6 @@
-"""VACUUM: which tables are meant, and what of them is told. What is removed: `engine.catalog.store.sweep`."""
+"""VACUUM: the tables that it processes, and its messages about them. `engine.catalog.store.sweep` decides what is
+removed.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from wire.errors import Notice, UndefinedTable
 
 @dataclass(frozen=True, slots=True)
 class Vacuuming:
-    """A VACUUM's session. retention: seconds. notice: tells the client."""
+    """The part of a session that VACUUM uses. retention: in seconds. notice: sends a notice to the client."""
 
     snapshot: Snapshot
     search_path: Sequence[str]
@@ -33,9 +35,9 @@ class Vacuuming:
 
 
 def tables_to_vacuum(statement: Vacuum, session: Vacuuming) -> list[Table]:
-    """The stored tables that are meant: those that are named, else all. Raises UndefinedTable.
+    """Return the stored tables to vacuum: those that the statement names, or else all. Raises UndefinedTable.
 
-    Temporary tables are left out: their folders go with their session.
+    Temporary tables are left out, because their folders are removed with their session.
     """
     if statement.tables:
         found = [_find_table(name, session) for name in statement.tables]
@@ -52,7 +54,9 @@ def tables_to_vacuum(statement: Vacuum, session: Vacuuming) -> list[Table]:
 
 
 def may_look_after(table: Table, verb: str, authority: Authority, notice: Callable[[Notice], None]) -> bool:
-    """Whether who asks owns a table, or the database; the warning where he does not (vacuum.c, vacuum_is_relation_owner)."""
+    """Return whether the current role owns the table or the database; give a warning if it does not (vacuum.c,
+    vacuum_is_relation_owner).
+    """
     if authority.owns(table) or authority.judge.owns(authority.role, DATABASE_OID):
         return True
     notice(Notice(f'skipping "{table.name}" --- only table or database owner can {verb} it', "WARNING"))
@@ -60,7 +64,7 @@ def may_look_after(table: Table, verb: str, authority: Authority, notice: Callab
 
 
 def _find_table(name: QualifiedName, session: Vacuuming) -> Table | None:
-    """None for what has no files of its own, which PostgreSQL skips with a warning."""
+    """Find a named table. Returns None for a relation without files of its own, which PostgreSQL skips with a warning."""
     schemas = session.search_path if name.schema is None else (name.schema,)
     if SystemCatalog.oid_of(schemas, name.name) is not None:
         return None
@@ -81,8 +85,9 @@ def vacuum(
     session: Vacuuming,
     progress: MaintenanceProgress | None = None,
 ) -> None:
-    """Remove what is dead. tables: those that are meant. progress: of the first of them; it goes on to the others. Blocks. Raises
-    SqlError."""
+    """Remove dead files. tables: those to vacuum. progress: of the first table; it is advanced to the others. Blocks.
+    Raises SqlError.
+    """
     meant = {_location(table): table for table in tables}
     following = {before.oid: after for before, after in pairwise(tables)}
     for swept in store.vacuum(list(meant), session.retention):
@@ -125,7 +130,7 @@ def _full_name(table: Table, session: Vacuuming) -> str:
 
 
 def table_pages(table: Table) -> int:
-    """The pages of a stored table's files, for progress."""
+    """Return the number of pages of a stored table's files, for progress reports."""
     return pages_of(sum(file.size for file in data_files(table).values()))
 
 

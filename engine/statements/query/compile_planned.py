@@ -1,6 +1,7 @@
-"""A planned query compiled for one execution: found among those that are kept, generic, or compiled for its values.
+"""Compiles a planned query for one execution: it finds a kept compilation, uses the generic plan, or compiles it for
+the execution's values.
 
-`engine.statements.query.run` is the way of a SELECT, of which this is the part between its plan and its fragments.
+`engine.statements.query.run` is the whole way of a SELECT; this is the part between its plan and its fragments.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from engine.statements.shared.compiling import PlanSizes, compile_aside
 from engine.statements.shared.distribution import CompiledQuery, data_members
 from engine.statements.shared.terms import Terms
 
-#: Values of the context that are others each time.
+#: Values of the session that differ with each execution.
 _MOMENTS: Final = ("now", "statement_timestamp")
-#: Characters of a statement's values with which what it is compiled to is kept.
+#: The length of the values' texts up to which a compilation is kept.
 _VALUES_LENGTH: Final = 4096
 Bound = tuple[Root, Bindings]
 
@@ -41,7 +42,7 @@ async def compile_planned(
     bound: Callable[[], Bound],
     terms: Terms,
 ) -> CompiledQuery:
-    """Compile the query, with what it reads of the system's relations now."""
+    """Compile the query, with the current rows of the system relations that it reads."""
     query = await _compile_names(session, engine, planned, arguments, bound, terms)
     return await _read_system(session, engine, query) if planned.reads_system else query
 
@@ -54,7 +55,7 @@ async def _compile_names(
     bound: Callable[[], Bound],
     terms: Terms,
 ) -> CompiledQuery:
-    """Compile the query, kept for the next time with the same values under the same terms."""
+    """Compile the query. The result is kept for the next execution with the same values under the same terms."""
     begun, key = time.monotonic(), None
     shared = key_for_any_values(session, engine, planned, arguments, terms)
     if shared is not None:
@@ -80,7 +81,7 @@ async def _compile_names(
 
 
 def _awaits_footers(query: CompiledQuery) -> bool:
-    """Whether a later plan may leave out more files."""
+    """Return whether a later compilation may leave out more files, because it will know more of their footers."""
     if not isinstance(query.runs, CompiledFragment):
         return False
     return any(isinstance(table, Table) and awaits_footers(table) for table in query.runs.tables)
@@ -89,8 +90,10 @@ def _awaits_footers(query: CompiledQuery) -> bool:
 def key_for_any_values(
     session: SessionContext, engine: SessionServices, planned: PlannedQuery, arguments: Sequence[Any], terms: Terms
 ) -> Hashable | None:
-    """All that a query is compiled by but its parameters' values; None where that does not last, or the values are long: they
-    would be kept as the key, and in what is compiled, and to print them takes long."""
+    """Return everything that a compilation of the query depends on except its parameters' values. Returns None if that
+    changes with each execution, or if the values are long: they would be kept as the key and in the compiled query, and
+    printing them takes long.
+    """
     if planned.calls_session or not planned.context_names.isdisjoint(_MOMENTS) or are_long(arguments):
         return None
     facts = session.facts
@@ -107,7 +110,9 @@ async def find_generic(
     key: Hashable,
     bound: Callable[[], Bound],
 ) -> CompiledQuery | None:
-    """The query compiled for any values, given these, where that is what `plan_cache_mode` and the costs of its plans want."""
+    """Return the query compiled for any values, with these ones set, if `plan_cache_mode` and the costs of its plans
+    choose it.
+    """
     if not arguments or not may_be_generic(planned, mode := str(session.settings.get("plan_cache_mode"))):
         return None
     return await generic_plan(engine, planned, arguments, terms, mode, key, bound)
@@ -119,7 +124,7 @@ def _note_compiled(session: SessionContext, planned: PlannedQuery, query: Compil
 
 
 async def _read_system(session: SessionContext, engine: SessionServices, query: CompiledQuery) -> CompiledQuery:
-    """A compiled query over the system's relations alone, with their rows as this session sees them now."""
+    """Return a compiled query over system relations alone with their rows as this session sees them now."""
     catalog, runs = session.environment.catalog(), query.runs
     assert isinstance(runs, CompiledFragment), "no other member has the rows"
 

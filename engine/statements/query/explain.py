@@ -1,7 +1,8 @@
-"""EXPLAIN: a query compiled as it would run, run if ANALYZE asks for it, and described.
+"""EXPLAIN: compiles a query as it would run, runs it if ANALYZE asks for it, and describes it.
 
-`EXPLAIN` shows the logical plan with the engine and why; `EXPLAIN (DISTSQL)` the physical one: fragments, members, edges, and
-why the plan is distributed or is not. With ANALYZE what was counted is added, for a distributed plan on all members.
+`EXPLAIN` shows the logical plan with the engine and the reason for it; `EXPLAIN (DISTSQL)` shows the physical plan:
+fragments, members, edges, and why the plan is distributed or is not. ANALYZE adds the counters, for a distributed plan
+those of all members.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ async def prepare(
 async def execute(
     session: SessionContext, engine: SessionServices, prepared: Prepared, arguments: Sequence[Any]
 ) -> Execution:
-    """EXPLAIN of a query, which ANALYZE runs. Raises SqlError."""
+    """Run EXPLAIN of a query; with ANALYZE it also runs the query. Raises SqlError."""
     statement = prepared.statement
     assert isinstance(statement, s.Explain), "as it was dispatched"
     started = time.perf_counter()
@@ -73,6 +74,6 @@ async def execute(
 
 
 def plan_columns(statement: s.Explain) -> tuple[ResultColumn, ...]:
-    """The column of EXPLAIN's result."""
+    """Return the column of EXPLAIN's result."""
     types = {"json": t.JSON, "xml": t.XML}
     return (ResultColumn("QUERY PLAN", st.of(types.get(statement.format, t.TEXT))),)

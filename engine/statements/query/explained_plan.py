@@ -1,4 +1,4 @@
-"""The text of EXPLAIN: a query's plan with its estimates and, after ANALYZE, what was counted."""
+"""The text of EXPLAIN: a query's plan with its estimates and, after ANALYZE, the counted rows and times."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ if TYPE_CHECKING:
     from engine.statements.shared.engine_services import EngineServices
 
 
-#: What the option SUMMARY is about.
+#: The figures that the option SUMMARY controls.
 _SUMMARY: Final = ("Planning Time", "Execution Time")
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainRequest:
-    """The query to explain, and how: `statement` has the options. query: as it would run. bindings: without the parameters' values,
-    if that is the plan for any."""
+    """The query to explain, and how: `statement` has the options. query: as it would run. bindings: without the
+    parameters' values if the plan is generic.
+    """
 
     plan: logical.Root
     terms: Terms
@@ -54,12 +55,12 @@ class ExplainRequest:
 
 
 async def explain(request: ExplainRequest, engine: EngineServices, started: float) -> list[str]:
-    """The lines of the answer (JSON: one). started: when planning began, in seconds of `time.perf_counter`."""
+    """Return the lines of the answer (one for JSON). started: when planning began, in seconds of `time.perf_counter`."""
     planning_ms = (time.perf_counter() - started) * 1e3
     run = (
         await run_measured(request.query, engine, request.context) if request.statement.analyze else MeasuredRun({}, {})
     )
-    # Footers are read for the estimates.
+    # It reads footers for the estimates.
     return await engine.planning.run(
         functools.partial(_lines, request, engine, MembersNow.of(engine.mesh), run, planning_ms)
     )
@@ -90,7 +91,7 @@ def _lines(
 
 
 def _files(plan: Node) -> Iterator[tuple[str, Sequence[str]]]:
-    """The files of each table, by the name that it has as a source."""
+    """Yield the files of each table, with the name that the table has as a source."""
     tables = (node.table for node in walk_all(plan) if isinstance(node, TableReader))
     return ((table_source(table.oid), table.files) for table in tables if isinstance(table, Table))
 
@@ -114,7 +115,7 @@ def _physical(
 
 
 def with_values(plan: logical.Root, parameters: Mapping[int, Any]) -> logical.Root:
-    """The plan as PostgreSQL shows it: a parameter that has a value is that constant."""
+    """Return the plan as PostgreSQL shows it, with parameters replaced by their values."""
 
     def with_value(expr: Expr) -> Expr:
         if isinstance(expr, InList) and isinstance(expr.items, Parameters):
@@ -128,7 +129,7 @@ def with_values(plan: logical.Root, parameters: Mapping[int, Any]) -> logical.Ro
 
 
 def select_summary(statement: s.Explain, told: Mapping[str, float | int | str]) -> dict[str, float | int | str]:
-    """Return the part of the summary below a plan that the options ask for."""
+    """Return the part of the summary, which is printed below the plan, that the options ask for."""
     summary = statement.analyze if statement.summary is None else statement.summary
     left_out = {*(() if summary else _SUMMARY), *(() if statement.timing and summary else ("First Batch",))}
     return {name: value for name, value in told.items() if name not in left_out}

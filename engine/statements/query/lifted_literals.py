@@ -1,15 +1,17 @@
-"""Literals that become parameters, so that queries that differ in them alone share a plan.
+r"""Replaces literals by parameters, so that queries that differ only in their literals share a plan.
 
-A program that writes its values into the text, `WHERE id = 7` and then `WHERE id = 8`; psql's `\\d` of another table; a driver's
-next look at columns. To bind and compile such a query takes many times as long as to run it. So what a column is compared with
-becomes a parameter, and the query is planned as one with parameters: by PostgreSQL's rule for these, a few times for the
-values, then by a generic plan if that is no worse (`engine.statements.query.plan_cache`).
+Programs write values into the text of a query, `WHERE id = 7` and then `WHERE id = 8`; psql's `\d` does for each table,
+and a driver for each look at columns. Binding and compiling such a query takes many times as long as running it. So a
+literal that is compared with a column becomes a parameter, and the query is planned as one with parameters: by
+PostgreSQL's rule for these, a few times for the values, then by a generic plan if that is no worse
+(`engine.statements.query.plan_cache`).
 
-Only whole numbers and plain strings, in a WHERE or an ON clause, with which a column is compared. The type of a string is taken
-from the column as a parameter's is, and its value is what the type's input makes of it. Of the system catalog only whole numbers
-that are to equal a column, in quotes too: by the name of a schema DuckDB leaves out most of what the views of information_schema
-would compute, by a value that it does not know it leaves out nothing. What is not understood, or is wrong, is planned as it was
-written: errors are those of the client's text, at its positions.
+Only whole numbers and plain strings are replaced, in a WHERE or an ON clause, if a column is compared with them. A
+string gets the column's type, as a parameter does, and its value is what the type's input function makes of it. In
+queries over the system catalog only whole numbers that a column is to equal are replaced, quoted ones too: given the
+name of a schema, DuckDB skips most of the computation in information_schema's views; given a value that it does not
+know, it skips nothing. A query that is not understood, or is wrong, is planned as it was written, so that errors refer
+to the client's text, at its positions.
 """
 
 from __future__ import annotations
@@ -32,24 +34,26 @@ from wire.types.text_settings import InputSettings
 
 _PREFIX: Final = "pg_"
 _SCHEMAS: Final = frozenset(("pg_catalog", "information_schema"))
-#: The largest of the type that a whole number is without a cast (make_const).
+#: The largest value of the type that a whole number has without a cast (make_const).
 _INT4_MAX: Final = 2**31 - 1
 _OID_DIGITS: Final = 9
-#: Types of which a string is a value by itself: not by the digits that it has, nor by the time at which it is read.
+#: Types for which the value of a string depends on nothing else: not on the number of its digits, nor on the current
+#: time.
 _STRINGS: Final = frozenset((t.TEXT, t.VARCHAR, t.UUID, t.OID, t.INT2, t.INT4, t.INT8))
-#: Types of which a string in digits is: without words such as "today", and without a zone.
+#: Types for which this holds for strings of digits: no words such as "today", and no zone.
 _MOMENTS: Final = frozenset((t.DATE, t.TIMESTAMP))
 _MOMENT_CHARACTERS: Final = frozenset("0123456789-:. ")
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 _MOST: Final = 32
-#: Characters of a query over tables, of which a copy is made, and of any that is kept.
+#: The maximum length of a query over tables, whose tree is copied, and of any query that is cached.
 _LONGEST: Final = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class LiftedQuery:
-    """A query with parameters in the places of literals. types: of the parameters as a client would declare them; 0: to be found.
-    literals: their values as they were written. numbers: whether all are whole numbers."""
+    """A query with parameters in place of literals. types: the parameters' types as a client would declare them; 0: to
+    be inferred. literals: the texts of their values. numbers: whether all are whole numbers.
+    """
 
     query: Query
     types: tuple[int, ...]
@@ -57,7 +61,7 @@ class LiftedQuery:
     numbers: bool
 
     def arguments(self, types: Sequence[t.PgType], settings: InputSettings) -> tuple[Any, ...] | None:
-        """The values of the parameters, whose types have been found; None where one is not to be had of a text as it stands."""
+        """Return the values of the parameters for their inferred types; None if a text cannot be read as it stands."""
         if len(types) != len(self.literals):
             return None
         found: list[Any] = []
@@ -74,7 +78,7 @@ class LiftedQuery:
         return tuple(found)
 
 
-#: By text and offset: a statement that was parsed is kept by nobody here.
+#: The lifted queries by text and offset. The cache does not keep the parsed statements.
 _LIFTED: Final[WeightedLruCache[tuple[str, int], LiftedQuery | None]] = WeightedLruCache(256)
 #: Queries with parameters, by text, offset, and whether only the literals of a catalog query are lifted. Nobody changes them.
 _SHARED: Final[WeightedLruCache[tuple[str, int, bool], Query]] = WeightedLruCache(
@@ -83,7 +87,7 @@ _SHARED: Final[WeightedLruCache[tuple[str, int, bool], Query]] = WeightedLruCach
 
 
 def lift_literals(query: Query) -> LiftedQuery | None:
-    """The query with parameters for its literals; None if it has none that may be lifted."""
+    """Return the query with its literals replaced by parameters; None if none of them can be replaced."""
     if len(query.text) <= _LONGEST:
         return _LIFTED.get((query.text, query.offset), lambda: _lift(query, of_catalog=_may_read_catalog(query)))
     return _lift(query, of_catalog=True) if _may_read_catalog(query) else None
@@ -116,7 +120,7 @@ def _with_parameters(query: Query, text: str, *, of_catalog: bool) -> Query:
 
 
 def _may_read_catalog(query: Query) -> bool:
-    """Whether all relations that are named may be the system's: what they are is found when the query is bound."""
+    """Return whether all relations that the query names may be system relations; binding decides what they are."""
     if _PREFIX not in query.text and "information_schema" not in query.text:
         return False
     named = {item.alias for item in query.tree.find_all(exp.CTE)}
@@ -130,7 +134,7 @@ def _liftable(tree: exp.Expression, text: str, *, of_catalog: bool) -> list[exp.
 
 
 def _comparands(tree: exp.Expression, comparisons: tuple[type[exp.Expression], ...]) -> Iterator[exp.Literal]:
-    """Literals that conditions compare a column with."""
+    """Yield the literals with which conditions compare a column."""
     clauses = [where.this for where in tree.find_all(exp.Where)]
     clauses += [join.args["on"] for join in tree.find_all(exp.Join) if join.args.get("on") is not None]
     found: dict[int, exp.Literal] = {}
@@ -144,7 +148,7 @@ def _comparands(tree: exp.Expression, comparisons: tuple[type[exp.Expression], .
 def _is_liftable(literal: exp.Literal, text: str, *, of_catalog: bool) -> bool:
     value, start = literal.name, position(literal)
     if start < 0 or not text.startswith(_literal_text(literal), start):
-        # Written with escapes, in dollars, or in digits of another base.
+        # A literal with escapes, in dollar quotes, or in digits of another base.
         return False
     if not literal.is_string:
         return _is_number(value) and int(value) <= _INT4_MAX
@@ -156,5 +160,5 @@ def _is_number(text: str) -> bool:
 
 
 def _literal_text(literal: exp.Literal) -> str:
-    """A literal as it is mostly written."""
+    """Return a literal in its usual spelling."""
     return f"'{literal.name}'" if literal.is_string else str(literal.name)

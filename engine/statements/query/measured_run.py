@@ -1,4 +1,4 @@
-"""A query run for EXPLAIN ANALYZE, its rows thrown away and its counters kept."""
+"""Runs a query for EXPLAIN ANALYZE: discards its rows and keeps its counters."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class MeasuredRun:
-    """The counts of a run for ANALYZE: the stream's counters, each member's, times in milliseconds. operators: what the engine
-    of a query that ran here counted."""
+    """The counters of a run for ANALYZE: the stream's counters, each member's counters, times in milliseconds.
+    operators: the counters of the engine's operators, for a query that ran on this member.
+    """
 
     counters: Mapping[str, float | int | str]
     members: Mapping[str, int]
@@ -31,7 +32,7 @@ class MeasuredRun:
 
 
 async def run_measured(query: CompiledQuery, engine: EngineServices, context: ExecutionContext) -> MeasuredRun:
-    """Run the query, throw its rows away, and give what was counted."""
+    """Run the query, discard its rows, and return the counters."""
     started = time.perf_counter()
     first: float | None = None
     stream: BatchStream = await engine.queries.open(query, replace(context, analyze=True))

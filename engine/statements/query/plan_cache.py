@@ -1,19 +1,22 @@
 """Generic and custom plans of a query with parameters, and the choice between them.
 
-A custom plan is compiled for the values of one execution: files that cannot have a row for them are left out, and the engine is
-chosen by what is left. A generic plan is compiled once, and the local engine is given the values as those of its own parameters. It
-still looks at them where it plans, so that it skips row groups and orders joins by them; what it cannot do is leave files out.
+A custom plan is compiled for the values of one execution: files that cannot hold a matching row are left out, and the
+engine is chosen for the files that remain. A generic plan is compiled once, and the local engine receives the values as
+those of its own parameters. DuckDB still uses them when it plans, so it skips row groups and orders joins by them; it
+cannot leave files out.
 
-The choice is PostgreSQL's: five custom plans, then a generic one if it costs less than these did on average, the time that it takes
-to make them included; `plan_cache_mode` overrides. What plans cost is told in milliseconds. As both read the same row groups, only
-files count that are opened. Over the system catalog, by OIDs, the first plan is generic already.
+The choice is PostgreSQL's: five custom plans, then a generic one if it costs less than these did on average, including
+the time it takes to make them; `plan_cache_mode` overrides. Plan costs are in milliseconds. Since both kinds read the
+same row groups, only the number of opened files counts. For queries over the system catalog by OIDs, the first plan is
+generic already.
 
-There is no generic plan where something depends on a value (`engine.sql.trees.parameters`), where the query's files are so large
-that Spark or several members may have to run it, or where a topology says who holds what; nor in any mode for an execution with
-long values, or with one that only an expression says.
+There is no generic plan if something depends on a value (`engine.sql.trees.parameters`), if the query's files are so
+large that Spark or several members may have to run it, or if a topology assigns files to members; nor, in any mode, for
+an execution with long values, or with a value that can only be written as an expression.
 
-Counts belong to the text of a statement, not to a name that a session has given it: drivers that prepare anew each time profit too.
-A change of the catalog, of a setting that literals are read by, or of a table's files begins with a new plan and new counts.
+Counts belong to the text of a statement, not to a name that a session has given it: drivers that prepare anew each time
+profit too. A change of the catalog, of a setting by which literals are read, or of a table's files starts with a new
+plan and new counts.
 
 Source: PostgreSQL 15, plancache.c (choose_custom_plan, cached_plan_cost).
 """
@@ -41,15 +44,16 @@ if TYPE_CHECKING:
     from engine.plan_ir import logical
 
 CUSTOM_PLANS: Final = 5
-#: To open a file whose footer is not known to the engine; to compile a plan, and each of its nodes.
+#: The costs of opening a file whose footer the engine does not know, of compiling a plan, and of each of its nodes.
 _FILE_MS: Final = 0.15
 _PLANNING_MS: Final = 0.5
 _NODE_MS: Final = 0.02
 
 
 def may_be_generic(planned: PlannedQuery, mode: str) -> bool:
-    """Whether the generic plan of a query with parameters is the one to run, or is to be made because nobody knows yet what it
-    costs."""
+    """Return whether the generic plan of a query with parameters may be used: it is chosen, or has to be made because
+    its cost is unknown.
+    """
     costs = planned.costs
     if mode != "auto":
         return mode == "force_generic_plan"
@@ -67,8 +71,10 @@ async def generic_plan(
     key: Hashable,
     bound: Callable[[], tuple[logical.Root, Bindings]],
 ) -> CompiledQuery | None:
-    """The plan for any values, given these; None where the query is to be compiled for them. mode: `plan_cache_mode`. key: what
-    the plan depends on. bound: the plan with what is in the key."""
+    """Return the generic plan with these values set; None if the query must be compiled for them. mode:
+    `plan_cache_mode`. key: everything that the plan depends on. bound: makes the plan with the values that are in the
+    key.
+    """
     if key in planned.generic:
         query = planned.generic[key]
     else:
@@ -84,13 +90,13 @@ async def generic_plan(
     try:
         values = {name: scalar_of(arguments[number - 1], typ) for name, (number, typ) in wanted}
     except (ValueNeeded, Unsupported, SqlError):
-        # What is wrong with a value is told where the query is compiled for it.
+        # The compilation for these values raises the error of an invalid value.
         return None
     return replace(query, values=values)
 
 
 def note_custom(planned: PlannedQuery, query: CompiledQuery, terms: Terms) -> None:
-    """The query is run by a plan for given values."""
+    """Record that a custom plan runs the query."""
     costs = planned.costs
     costs.custom += 1
     costs.custom_total += _run_cost(query) + _PLANNING_MS + _NODE_MS * planned.size

@@ -1,8 +1,9 @@
-"""A query's way: planned (`plan`), bound to its arguments, compiled for its engine, started (`run_planned`).
+"""The way of a query: it is planned (`plan`), bound to its arguments, compiled for its engine, and started
+(`run_planned`).
 
-Binding runs on an operation thread, unless the statement cache has the plan. A query is bound once at Parse for Describe; at
-Execute it is looked up again by the catalog as it is then, so that a statement prepared before a view was replaced runs
-the new one or says that it cannot (0A000 cached plan must not change result type).
+Binding runs on an operation thread, unless the statement cache has the plan. A query is bound at Parse for Describe; at
+Execute it is looked up again in the catalog of that moment, so that a statement that was prepared before a view was
+replaced runs the new definition, or fails (0A000 cached plan must not change result type).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from engine.statements.shared.fault_policy import Policy, RepeatableQuery
 from engine.statements.shared.text_styles import check_styles
 from wire.errors import CachedPlanChanged, ReadOnlySqlTransaction, SqlError
 
-#: Instead of the catalog's version in the key of what is kept as long as the catalog answers alike.
+#: Replaces the catalog's version in the key of plans that stay valid as long as the catalog gives the same answers.
 _ANY_VERSION: Final = "any"
 
 
@@ -68,7 +69,9 @@ async def run_query(
     *,
     trusted: bool = False,
 ) -> Execution:
-    """Begin to run a query that was prepared at some time. trusted: it is our own. Raises InsufficientPrivilege."""
+    """Start a query that was prepared earlier. trusted: the server generated it, so that privileges are not checked.
+    Raises InsufficientPrivilege.
+    """
     planned, values = await _replan(session, engine, prepared, query, arguments)
     require_same_columns(prepared.plan.columns, planned.columns)
     if not trusted:
@@ -79,7 +82,9 @@ async def run_query(
 async def _replan(
     session: SessionContext, engine: SessionServices, prepared: Prepared, query: s.Query, arguments: Sequence[Any]
 ) -> tuple[PlannedQuery, Sequence[Any]]:
-    """The prepared query as of now, with the digits of this execution's numeric parameters, and the values of its parameters."""
+    """Return the prepared query in its current plan, for the digits of this execution's numeric parameters, and the
+    values of its parameters.
+    """
     before = prepared.plan
     if not prepared.parameters and (lifted := await _plan_lifted(session, engine, query, before)) is not None:
         return lifted
@@ -90,7 +95,9 @@ async def _replan(
 async def _plan_lifted(
     session: SessionContext, engine: SessionServices, query: s.Query, before: PlannedQuery | None = None
 ) -> tuple[PlannedQuery, Sequence[Any]] | None:
-    """A query with literals as one with parameters, and their values; None where it is to be planned as it is."""
+    """Plan a query with its literals replaced by parameters. Returns the plan and the values, or None if it must be
+    planned as it is.
+    """
     lifted = lift_literals(query)
     if lifted is None:
         return None
@@ -110,8 +117,9 @@ async def plan(
     digits: Digits,
     before: PlannedQuery | None = None,
 ) -> PlannedQuery:
-    """The query bound and optimised against the catalog as it is now. before: it planned earlier, which is used again where
-    nothing has changed that it was planned by, whether the cache has it or not."""
+    """Bind and optimise the query against the current catalog. before: an earlier plan; it is used again if nothing
+    that it depends on has changed, even if the cache no longer has it.
+    """
     settings, path = session.facts.input, session.search_path()
     read_by = settings if before is None else before.read_by
     version = session.catalog.cache_key()
@@ -165,7 +173,7 @@ async def plan(
         found_types = tuple(parameter.oid for parameter in planned.parameters)
         keys = [own if planned.of_session and not lasts else key_of(parameter_types, seen)]
         if found_types != parameter_types and (lasts or not planned.of_session):
-            # It is executed with the types that were found for what the client left open: as it was prepared.
+            # It is executed with the inferred types of the parameters that the client left open.
             keys.append(key_of(found_types, seen))
             kept.keep(keys[-1], planned.with_plan(planned.plan))
         planned.keys = frozenset(keys)
@@ -176,13 +184,16 @@ async def plan(
 
 
 async def _is_fresh(engine: SessionServices, planned: PlannedQuery) -> bool:
-    """Whether files are still those that the query was planned for; where they are many, nobody else waits for the answer."""
+    """Return whether the files are still those for which the query was planned. If they are many, the check blocks no
+    other session.
+    """
     return await engine.planning.run(planned.fresh) if planned.lists_many else planned.fresh()
 
 
 def _holds(session: SessionContext, planned: PlannedQuery, now: Hashable) -> bool:
-    """Whether a query over the system's relations would be bound now as it was. now: names the state of the catalog; None: it has
-    no name."""
+    """Return whether binding a query over system relations now would give the same result. now: identifies the state of
+    the catalog; None if it has no identity.
+    """
     if now is not None and planned.holds_at == now:
         return True
     if not session.environment.catalog().answers_alike(planned.answers):
@@ -192,8 +203,9 @@ def _holds(session: SessionContext, planned: PlannedQuery, now: Hashable) -> boo
 
 
 async def with_current_rows(session: SessionContext, engine: SessionServices, planned: PlannedQuery) -> PlannedQuery:
-    """A planned query whose plan has the system's rows as this session sees them now: for who looks into the plan, or runs it
-    beside other relations."""
+    """Return a planned query with the system relations' rows as this session sees them now: for callers that inspect
+    the plan, or run it together with other relations.
+    """
     if not planned.of_session and not planned.reads_system:
         return planned
     find = session.environment.catalog().read_again if planned.reads_system else session.environment.catalog().of_now
@@ -204,14 +216,14 @@ async def with_current_rows(session: SessionContext, engine: SessionServices, pl
 async def run_planned(
     session: SessionContext, engine: SessionServices, planned: PlannedQuery, arguments: Sequence[Any]
 ) -> Execution:
-    """Begin to run a query as it was planned now, and as it was permitted."""
+    """Start a query that has just been planned, and whose privileges have been checked."""
     engine.initiation.require_for_query(planned.reads)
     await guard(session, engine, planned.locks, planned.reads)
     parameters = dict(enumerate(arguments, 1))
     if planned.calls_session:
         await functions.wait(planned.split.plan, session, parameters)
     context = session.execution_context()
-    # Functions of the session may do something, so they are called once, however often the query is begun.
+    # Session functions may have side effects, so they are called once, however often the query is repeated.
     bound = functools.cache(lambda: bind_arguments(session, engine, planned, arguments))
     repeatable = RepeatableQuery(
         engine.queries,
@@ -230,8 +242,9 @@ async def run_planned(
 async def guard(
     session: SessionContext, engine: SessionServices, locks: Sequence[RowLock], reads: Sequence[Relation]
 ) -> None:
-    """FOR UPDATE: the transaction depends on the rows of these tables from now on. reads: with all their columns, where a
-    view saw fewer."""
+    """Make the transaction depend on the rows of these tables, for FOR UPDATE. reads: the tables with all their
+    columns, even if a view shows fewer.
+    """
     if not locks:
         return
     for lock in locks:
@@ -251,7 +264,9 @@ def bind_arguments(
     *,
     effects: bool = True,
 ) -> Bound:
-    """The plan with what only this session, now, knows. effects: whether functions do what they do, as in a run."""
+    """Return the plan with the values that only this session knows at this moment. effects: whether functions have
+    their side effects, as in a run.
+    """
     parameters, plan = dict(enumerate(arguments, 1)), planned.plan
     if planned.calls_session:
         plan = functions.evaluate(planned.split.plan, session, parameters, effects=effects)
@@ -261,8 +276,9 @@ def bind_arguments(
 
 
 def require_same_columns(described: Sequence[ResultColumn], now: Sequence[ResultColumn]) -> None:
-    """Raise CachedPlanChanged where the columns that Describe told no longer hold. A type may have other labels or attributes
-    by now, and what is sent has too."""
+    """Raise CachedPlanChanged if the columns that Describe reported have changed. A type may have got other labels or
+    attributes; it still counts as the same, and values are sent in its current form.
+    """
     if described is not now and [(c.name, c.type.pg.oid, c.type.typmod) for c in described] != [
         (c.name, c.type.pg.oid, c.type.typmod) for c in now
     ]:

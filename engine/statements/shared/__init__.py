@@ -1,1 +1,1 @@
-"""Parts that several kinds of statements share: compilation, distribution over members, fault policies."""
+"""Components that several kinds of statements share: compilation, distribution over members, fault policies."""

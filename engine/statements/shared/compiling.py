@@ -1,10 +1,11 @@
-"""Compiling a query where nobody else has to wait for it.
+"""Compiles a query without blocking other sessions.
 
-A plan of ordinary size is compiled within a millisecond, at once. What drivers ask of the system catalog has some hundred nodes,
-with functions that become long expressions, and takes tens of milliseconds; one of tens of thousands, from a statement with a long
-list of values or a thousand conditions, tenths of a second. The loop would answer nobody meanwhile: such a plan goes to an
-operation thread, and so does the text that its engine will ask for. So does one over many files, whose footers may have to be
-read, and one with long values of parameters, each of which becomes a part of it.
+A plan of ordinary size is compiled at once, within a millisecond. A driver's query of the system catalog has some
+hundred nodes, with functions that become long expressions, and takes tens of milliseconds; a plan of tens of thousands
+of nodes, from a statement with a long list of values or a thousand conditions, takes tenths of a second. The event loop
+would answer no client during that time, so such a plan is compiled on an operation thread, and so is the text that its
+engine will need. The same applies to a plan over many files, whose footers may have to be read, and to one with long
+parameter values, each of which becomes a part of the plan.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from engine.statements.shared.terms import Terms
 if TYPE_CHECKING:
     from engine.statements.shared.engine_services import EngineServices
 
-#: At the most five milliseconds or so, where most of them are calls of the system's functions.
+#: Compiling so many nodes takes five milliseconds at most, or so, if most of them are calls of system functions.
 _HERE_NODES: Final = 150
-#: Files whose footers may have to be read, each of which is named in what is compiled.
+#: The number of files above which reading their footers and compiling their names is left to a thread.
 _HERE_FILES: Final = 32
 
 
 class PlanSizes(NamedTuple):
-    """nodes: how many a plan has. files: how many its tables have."""
+    """The sizes of a plan: the number of its nodes, and the number of its tables' files."""
 
     nodes: int
     files: int
@@ -59,7 +60,9 @@ async def compile_aside(
     change: StagedChange | None = None,
     sizes: PlanSizes | None = None,
 ) -> CompiledQuery:
-    """`compile_query` for the members that are there now. sizes: the plan's, where they are known."""
+    """Run `compile_query` for the members that are up now, without blocking other sessions. sizes: those of the plan,
+    if they are known.
+    """
     compile_now = functools.partial(
         compile_query, plan, terms, bindings, MembersNow.of(engine.mesh), engine.config.topology,
         analyze=analyze, change=change,

@@ -1,14 +1,16 @@
-"""Files of COPY: where they may lie, and reading them as a client's bytes.
+"""The files of COPY: where they may be, and how they are read as a client's bytes.
 
-The server's own files are nobody's to copy: the catalog, what is spooled, stored tables. Nor is the data directory as a whole, in
-which an operator may keep configuration and logs: clients have a folder of it, unless they are given others. All paths are
-resolved first, links and `..` included, and what is opened is the resolved path. A folder of it that has become a link meanwhile is
-noticed: the file's folder is opened, must be where the path says, and the file is opened, made and named within it. (Who may
-change folders below the roots may still move one that is open out of them.)
+The server's own files cannot be copied: the catalog, spool files, stored tables. Nor can the data directory as a whole,
+in which an operator may keep configuration and logs: clients have one folder of it, unless the configuration gives them
+others. All paths are resolved first, links and `..` included, and the resolved path is opened. A folder of the path
+that is replaced by a link meanwhile is noticed: the file's folder is opened, must be at the path, and the file is
+opened, made and renamed within it. (Someone who may change folders below the roots may still move an open one out of
+them.)
 
-Only regular files are read and replaced. PostgreSQL also opens FIFOs and devices, and waits for the other end of a FIFO where
-neither a cancel nor `statement_timeout` reaches it; here a thread that all sessions share would wait. To open a file never waits
-(O_NONBLOCK, which means nothing for a regular file), and what was opened is looked at, not what its name meant before.
+Only regular files are read and replaced. PostgreSQL also opens FIFOs and devices, and waits for the other end of a FIFO
+where neither a cancel nor `statement_timeout` reaches it; here that would block a thread that all sessions share.
+Opening a file never waits (O_NONBLOCK, which has no effect on a regular file), and the open file is examined, not the
+path.
 
 Source: PostgreSQL 15, copyfrom.c (BeginCopyFrom), copyto.c (BeginCopyTo).
 """
@@ -39,7 +41,9 @@ InPool = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class CopyRoots:
-    """roots: folders that files must lie in; relative paths start at the first. kept: what in them is the server's."""
+    """The folders that files of COPY must be in. roots: these folders; relative paths start at the first. kept: files
+    and folders in them that belong to the server.
+    """
 
     roots: tuple[Path, ...]
     kept: tuple[Path, ...]
@@ -49,15 +53,18 @@ class CopyRoots:
         return self._resolve(path)
 
     def target(self, path: str) -> Path:
-        """Where COPY TO may write. Raises InvalidName, InsufficientPrivilege, WrongObjectType; may block."""
+        """Return the path of a file that COPY TO may write. Raises InvalidName, InsufficientPrivilege, WrongObjectType;
+        may block.
+        """
         found = self._new(path)
         with suppress(OSError):
             _require_regular(os.stat(found), path)
         return found
 
     def target_folder(self, path: str) -> Path:
-        """Where COPY TO may make a folder. Raises InvalidName, InsufficientPrivilege, IoError for one that has something in it;
-        may block."""
+        """Return the path of a folder that COPY TO may make. Raises InvalidName, InsufficientPrivilege, IoError for one
+        that is not empty; may block.
+        """
         found = self._new(path)
         try:
             if found.exists() and any(found.iterdir()):
@@ -91,9 +98,11 @@ def _outside(path: str) -> InsufficientPrivilege:
 
 
 def _folder(path: Path, shown: str) -> int:
-    """A descriptor of the folder of a resolved path. Raises InsufficientPrivilege where it leads elsewhere by now, OSError."""
+    """Open the folder of a resolved path, and return its descriptor. Raises InsufficientPrivilege if the path leads
+    elsewhere by now, and OSError.
+    """
     descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    # What the descriptor is, and not what its name has become since.
+    # Check the folder that the descriptor refers to, not the one that the name refers to by now.
     if os.readlink(f"/proc/self/fd/{descriptor}") != str(path.parent):
         os.close(descriptor)
         raise _outside(shown)
@@ -101,7 +110,7 @@ def _folder(path: Path, shown: str) -> int:
 
 
 def _require_regular(status: os.stat_result, shown: str) -> None:
-    """Raises WrongObjectType."""
+    """Raise WrongObjectType unless the file is a regular one."""
     if stat.S_ISDIR(status.st_mode):
         raise WrongObjectType(f'"{shown}" is a directory')
     if not stat.S_ISREG(status.st_mode):
@@ -113,7 +122,7 @@ def _require_regular(status: os.stat_result, shown: str) -> None:
 
 
 class FileRows:
-    """`engine.statements.copy.source.RowSource` over an open file. size: of it, in bytes."""
+    """An `engine.statements.copy.source.RowSource` over an open file. size: the file's size in bytes."""
 
     def __init__(self, file: BinaryIO, in_pool: InPool) -> None:
         self.size = os.fstat(file.fileno()).st_size
@@ -129,10 +138,10 @@ class FileRows:
 
 
 def open_file(path: Path, shown: str) -> BinaryIO:
-    """The file, for reading. Raises UndefinedFile, InsufficientPrivilege, WrongObjectType, IoError."""
+    """Open a file for reading. Raises UndefinedFile, InsufficientPrivilege, WrongObjectType, IoError."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        # To open a device may do something, and a socket cannot be opened: what already is no file is not tried.
+        # Opening a device may have side effects, and a socket cannot be opened: only a regular file is opened.
         _require_regular(os.stat(path), shown)
         folder = _folder(path, shown)
         try:
@@ -150,7 +159,7 @@ def open_file(path: Path, shown: str) -> BinaryIO:
 
 
 class NewFile:
-    """A file that takes its name when it is whole; until then it has another one. Every method blocks."""
+    """A file that gets its name when it is complete; until then it has a temporary one. Every method blocks."""
 
     def __init__(self, path: Path, shown: str) -> None:
         self._name = path.name

@@ -1,6 +1,7 @@
-"""Deferred constraints of a transaction: which DEFERRABLE constraints are judged later, and which are to be judged yet. A
-value, so that a savepoint keeps it (trigger.c: AfterTriggersData, SetConstraintState). Who judges them:
-`engine.statements.dml.deferred`."""
+"""The state of a transaction's deferred constraints: which DEFERRABLE constraints are deferred, and which checks are
+pending. It is an immutable value, so that a savepoint can keep it (trigger.c: AfterTriggersData, SetConstraintState).
+`engine.statements.dml.deferred` runs the checks.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +11,13 @@ from typing import Literal
 from engine.catalog.model.objects import Constraint
 from wire.dataclass import dataclass
 
-#: What may have broken a constraint: rows of a key, rows that name a key, a key that is gone.
+#: The cause of a check: new rows of a key, new rows that reference a key, a key that is gone.
 Cause = Literal["key", "new", "gone"]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """constraint: its OID."""
+    """A pending check. constraint: its OID."""
 
     cause: Cause
     constraint: int
@@ -24,8 +25,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Deferral:
-    """See the module's docstring. every: what SET CONSTRAINTS ALL said last. some: what was said of single ones after it, by OID.
-    events: what is to be judged yet."""
+    """See the module's docstring. every: the last SET CONSTRAINTS ALL. some: later settings of single constraints, by
+    OID. events: the pending checks.
+    """
 
     every: bool | None = None
     some: tuple[tuple[int, bool], ...] = ()
@@ -38,7 +40,7 @@ class Deferral:
         return constraint.deferrable == "deferred" if said is None else said
 
     def set_constraints(self, constraints: Iterable[Constraint] | None, *, deferred: bool) -> Deferral:
-        """After SET CONSTRAINTS. constraints: None are all."""
+        """Return the state after SET CONSTRAINTS. constraints: None for all."""
         if constraints is None:
             return Deferral(deferred, (), self.events)
         some = dict(self.some) | {constraint.oid: deferred for constraint in constraints}

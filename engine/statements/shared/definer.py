@@ -1,4 +1,4 @@
-"""The environment of statements that define something."""
+"""The environment of DDL statements."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ def _to_nobody(_message: str) -> None: ...
 
 @dataclass(frozen=True, slots=True)
 class Definer:
-    """A session's ground for definitions. notify: takes notices; debug: those for clients that want to know everything.
-    context: a new one for each expression that is bound.
-    authority: what whoever defines may do, as of the statement's beginning."""
+    """The part of a session that DDL statements use. notify: sends a notice. debug: sends a message of a DEBUG level.
+    context: makes a new one for each expression that is bound. authority: the privileges of the current role at the
+    statement's beginning.
+    """
 
     catalog: SessionCatalog
     search_path: tuple[str, ...]
@@ -50,22 +51,25 @@ class Definer:
         return self.catalog.current()
 
     def resolve(self, name: QualifiedName) -> StoredRelation | None:
-        """Raises InsufficientPrivilege for a name in a schema that may not be used."""
+        """Find a relation. Raises InsufficientPrivilege for a name in a schema without USAGE."""
         if name.schema is not None:
             self.authority.require_usage(self.snapshot, name.schema)
         return self.snapshot.resolve(name.schema, name.name, self.search_path)
 
     def user_type(self, schema: str | None, name: str) -> t.PgType | None:
-        """Find a user's type that something is to have, for `engine.sql.binder.type_names.resolve_type`.
+        """Find a user-defined type for a new object, for `engine.sql.binder.type_names.resolve_type`.
 
-        Raises InsufficientPrivilege."""
+        Raises InsufficientPrivilege.
+        """
         found = pg_type_named(self.snapshot, schema, name, self.search_path)
         if found is not None:
             self.authority.require_type(found)
         return found
 
     def storage_text(self, text: str) -> str:
-        """An expression as it is kept: its types with their schemas, since whoever uses it may have another path."""
+        """Return an expression as it is stored: its types have their schemas, since a later user may have another
+        search path.
+        """
         return with_types_qualified(text.strip(), self._schema_of_type)
 
     def _schema_of_type(self, name: str) -> str | None:
@@ -73,7 +77,7 @@ class Definer:
         return None if found is None else found.schema
 
     def type(self, name: QualifiedName) -> UserType:
-        """A type that users have made. Raises UndefinedObject, WrongObjectType for one of PostgreSQL's."""
+        """Find a user-defined type. Raises UndefinedObject, and WrongObjectType for one of PostgreSQL's."""
         found = self.snapshot.type_named(name.schema, name.name, self.search_path)
         if found is not None:
             return found
@@ -82,7 +86,7 @@ class Definer:
         raise UndefinedObject(f'type "{name}" does not exist')
 
     def domain(self, name: QualifiedName) -> DomainType:
-        """Raises UndefinedObject, WrongObjectType."""
+        """Find a domain. Raises UndefinedObject, WrongObjectType."""
         found = self.snapshot.type_named(name.schema, name.name, self.search_path)
         if isinstance(found, DomainType):
             return found
@@ -92,7 +96,7 @@ class Definer:
 
     @staticmethod
     def texts_of(relation: StoredRelation) -> tuple[str, ...]:
-        """Return the SQL texts stored of a relation: a view's query, defaults and checks."""
+        """Return the SQL texts that are stored for a relation: a view's query, defaults and checks."""
         match relation:
             case View(definition=text) | Table(query=View(definition=text)):
                 return (text,)
@@ -103,12 +107,12 @@ class Definer:
                 return ()
 
     def index(self, name: QualifiedName) -> tuple[Table, Constraint] | None:
-        """An index, which may be a key's, and its table."""
+        """Find an index, which may be that of a key, and its table."""
         schemas = (name.schema,) if name.schema is not None else (TEMPORARY, *self.search_path)
         return next((found for schema in schemas if (found := key_named(self.snapshot, schema, name.name))), None)
 
     def schema_of_new(self, name: QualifiedName, temporary: bool) -> str:
-        """Where a new relation goes. Raises InvalidSchemaName, InvalidTableDefinition."""
+        """Return the schema of a new relation. Raises InvalidSchemaName, InvalidTableDefinition."""
         if temporary and name.schema not in (None, TEMPORARY):
             raise InvalidTableDefinition(
                 "cannot create temporary relation in non-temporary schema", position=cursor(name.position)
@@ -129,7 +133,7 @@ class Definer:
         return schema
 
     def sequence(self, name: QualifiedName) -> Sequence:
-        """Raises UndefinedTable, WrongObjectType."""
+        """Find a sequence. Raises UndefinedTable, WrongObjectType."""
         found = self.resolve(name)
         if found is None:
             raise UndefinedTable(f'relation "{name}" does not exist')

@@ -1,10 +1,12 @@
-"""Dependencies between objects: which go with one that is dropped, which forbid it, and in which order they are told of.
+"""Dependencies between objects: which objects are dropped with another one, which prevent its drop, and in which order
+they are reported.
 
-A thing that depends on another *automatically* goes with it in silence: a serial column's sequence with its table. Otherwise
-it forbids that the other is dropped, or goes too where CASCADE was said.
+An object that depends on another *automatically* is dropped with it without a message: a serial column's sequence with
+its table. Any other dependent prevents the drop, or is dropped too if CASCADE is given.
 
-The order is PostgreSQL's, because clients see it: dependents are found newest first, each after its own, and told of in the
-reverse of that. Source: PostgreSQL 15, dependency.c (findDependentObjects, reportDependentObjects, deleteOneObject).
+The order is PostgreSQL's, because clients see it: dependents are found newest first, each after its own dependents, and
+reported in the reverse order. Source: PostgreSQL 15, dependency.c (findDependentObjects, reportDependentObjects,
+deleteOneObject).
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from engine.sql.deparse.stored_text import columns_of, sequences_of
 from wire.dataclass import dataclass
 from wire.errors import DependentObjectsStillExist, FeatureNotSupported, InvalidTableDefinition
 
-#: Takes a notice, and its detail.
+#: Sends a notice and its detail.
 Notify = Callable[..., None]
 
 
@@ -40,7 +42,9 @@ class Thing:
 
 
 def _found_first(dependent: tuple[Thing, bool]) -> tuple[int, int, str]:
-    """The newest first, and of a composite type the attributes in their order (dependency.c: object_address_comparator)."""
+    """Return a sort key: the newest object first, and a composite type's attributes in their order (dependency.c:
+    object_address_comparator).
+    """
     thing, _ = dependent
     part = thing.column if thing.kind == "attribute" else -thing.column
     return -thing.oid, part, thing.kind
@@ -48,7 +52,9 @@ def _found_first(dependent: tuple[Thing, bool]) -> tuple[int, int, str]:
 
 @dataclass(slots=True)
 class _Found:
-    """A thing that goes. on: what it depends on, of what goes. silent: it goes automatically, or was named."""
+    """An object to be dropped. on: the object to be dropped that it depends on. silent: it is dropped automatically, or
+    was named.
+    """
 
     thing: Thing
     on: Thing | None
@@ -56,7 +62,7 @@ class _Found:
 
 
 class Dependencies:
-    """The dependencies within one snapshot, described as seen along a search path."""
+    """The dependencies within one snapshot. Names are printed as seen along a search path."""
 
     def __init__(self, snapshot: Snapshot, search_path: Sequence[str]) -> None:
         self._snapshot = snapshot
@@ -68,7 +74,7 @@ class Dependencies:
     # -- who depends on a thing ----------------------------------------------------------------------------------
 
     def dependents(self, thing: Thing) -> Iterator[tuple[Thing, bool]]:
-        """Find what depends on a thing directly, and whether automatically."""
+        """Yield the objects that depend on a thing directly, and whether they do so automatically."""
         match thing.kind:
             case "schema":
                 name = next(s.name for s in self._snapshot.schemas.values() if s.oid == thing.oid)
@@ -108,7 +114,7 @@ class Dependencies:
                 return
 
     def _keys_including(self, column: Thing) -> Iterator[tuple[Thing, bool]]:
-        """The keys that have a column beside them: what names one does not name the column."""
+        """Yield the keys that INCLUDE a column. A foreign key that references such a key does not depend on the column."""
         table = self._relations[column.oid]
         if isinstance(table, Table):
             name = next((c.name for c in table.columns if c.number == column.column), "")
@@ -117,7 +123,7 @@ class Dependencies:
                     yield Thing(key.oid, kind="constraint"), True
 
     def _generated_columns(self, column: Thing) -> Iterator[tuple[Thing, bool]]:
-        """The columns that are generated of one."""
+        """Yield the columns that are generated from a column."""
         table = self._relations[column.oid]
         name = (
             next((c.name for c in table.columns if c.number == column.column), "") if isinstance(table, Table) else ""
@@ -127,7 +133,7 @@ class Dependencies:
                 yield Thing(column.oid, other.number, "column"), False
 
     def _foreign_keys_to(self, table: int) -> Iterator[tuple[Table, Constraint]]:
-        """The foreign keys that name a table's key."""
+        """Yield the foreign keys that reference a table."""
         for owner, constraint in self._constraints.values():
             if constraint.references is not None and constraint.references.table == table:
                 yield owner, constraint
@@ -150,7 +156,9 @@ class Dependencies:
                     yield Thing(constraint.oid, kind="constraint"), True
 
     def _of_type(self, oid: int) -> Iterator[tuple[Thing, bool]]:
-        """Columns of the type, and defaults, checks and views whose text names it. An array type depends on its element's."""
+        """Yield the columns of a type, and the defaults, checks and views whose text names it. An array type depends on
+        its element's.
+        """
         typ = self._types[oid]
         if oid == typ.oid:
             yield Thing(typ.array, kind="type"), True
@@ -195,7 +203,7 @@ class Dependencies:
     # -- what goes -----------------------------------------------------------------------------------------------
 
     def closure(self, named: Iterable[Thing]) -> list[_Found]:
-        """The named things and all that depends on them, dependents before what they depend on."""
+        """Return the named things and all that depends on them, dependents before the objects that they depend on."""
         found: dict[Thing, _Found] = {}
         order: list[_Found] = []
 
@@ -244,7 +252,7 @@ class Dependencies:
         )
 
     def name(self, relation: StoredRelation) -> str:
-        """The relation's name, with its schema where the path does not find it."""
+        """Return the relation's name, with its schema if the search path does not find it."""
         seen = self._snapshot.resolve(None, relation.name, self._path)
         visible = seen is not None and seen.oid == relation.oid
         return quote_ident(relation.name) if visible else f"{quote_ident(relation.schema)}.{quote_ident(relation.name)}"
@@ -253,17 +261,17 @@ class Dependencies:
         return self._relations[oid]
 
     def type(self, oid: int) -> UserType:
-        """Return the type with this OID, or of whose arrays it is."""
+        """Return the type with this OID, or whose array type has it."""
         return self._types[oid]
 
     def attribute(self, thing: Thing) -> tuple[CompositeType, Attribute]:
-        """With its type."""
+        """Return an attribute and its type."""
         typ = self._types[thing.oid]
         assert isinstance(typ, CompositeType)
         return typ, next(item for item in typ.attributes if item.number == thing.column)
 
     def constraint(self, oid: int) -> tuple[Table, Constraint]:
-        """With its table."""
+        """Return a constraint and its table."""
         return self._constraints[oid]
 
 
@@ -289,9 +297,10 @@ def remove(
     search_path: Sequence[str],
     notify: Notify,
 ) -> None:
-    """Drop things with what depends on them. what: the named ones, for messages: `table t`, or `desired object(s)`.
+    """Drop things and what depends on them. what: the named ones, for messages: `table t`, or `desired object(s)`.
 
-    A column that is named is left to the caller; a default goes from its column. Raises DependentObjectsStillExist.
+    A column that is named is left to the caller; a default is removed from its column. Raises
+    DependentObjectsStillExist.
     """
     dependencies = Dependencies(catalog.current(), search_path)
     order = dependencies.closure(named)
@@ -314,8 +323,9 @@ def remove(
 
 
 def without_column(table: Table, number: int) -> Table:
-    """A stored table without one of its columns and what is said of it. Raises FeatureNotSupported for the last one,
-    InvalidTableDefinition for one by which files lie in folders or are sorted."""
+    """Return a stored table without one of its columns and the column's properties. Raises FeatureNotSupported for the
+    last column, InvalidTableDefinition for one by which files are partitioned or sorted.
+    """
     column = next(c for c in table.columns if c.number == number)
     check_layout(table, column, "drop")
     if len(table.columns) == 1:
@@ -331,13 +341,13 @@ def without_column(table: Table, number: int) -> Table:
 
 
 def names_column(constraint: Constraint, table: int, number: int) -> bool:
-    """Whether it is a foreign key that names this column."""
+    """Return whether a constraint is a foreign key that references this column."""
     there = constraint.references
     return there is not None and there.table == table and number in there.columns
 
 
 def check_layout(table: Table, column: TableColumn, what: str) -> None:
-    """Refuses a change of a column by which the files lie in folders or are sorted."""
+    """Refuse a change of a column by which the files are partitioned or sorted."""
     storage = table.storage
     assert storage is not None
     for key, columns in (("partition key", storage.partition_by), ("sort order", storage.sort_by)):
@@ -351,7 +361,7 @@ def _because(found: _Found, dependencies: Dependencies) -> str:
     assert found.on is not None
     on = dependencies.describe(found.on)
     if found.on.kind == "constraint" and found.thing.kind == "constraint":
-        # A foreign key depends on the index that the key has.
+        # A foreign key depends on the index of the key that it references.
         on = f"index {quote_ident(dependencies.constraint(found.on.oid)[1].name)}"
     return f"{dependencies.describe(found.thing)} depends on {on}"
 

@@ -1,18 +1,22 @@
-"""Whether and how a query is spread over the members: the session's way from a logical plan to what participants are told.
+"""Decides whether and how a query is distributed over the members: from a session's logical plan to the specifications
+for participants.
 
-The rule, in order (`SET sluice.distribution = auto | off | always`):
+The rules, in order (`SET sluice.distribution = auto | off | always`):
 
-- tables that only other members hold are read there, whatever was wished; how much that is nobody here knows, so `auto` leaves
-  it to their local engines, which need not be started;
-- where a topology's links or capacities forbid what the plan needs, it is moved (`engine.planner.distribute.relocate`);
-- over shared storage a query for Spark is Spark's to spread: one fragment, here, or on the member whose Spark this one uses
-  (`spark.member`); but a change whose files can be parted is made by all members' Sparks, where each has one inside of it;
-- `auto`: what is small is done here before its parts would have been handed out; what is too large for this member's local
-  engine, or slower there than on Spark, but not for a share of it on each, runs on the local engines of all;
-- what cannot be taken apart runs here, whole; the reason says so.
+- Tables that only other members hold are read there, whatever the setting. This member does not know their sizes, so
+  `auto` leaves the query to those members' local engines, which need no start.
+- If a topology's links or capacities do not permit the plan, operators are moved
+  (`engine.planner.distribute.relocate`).
+- Over shared storage, Spark distributes a query that runs on Spark itself: one fragment, here, or on the member whose
+  Spark this one uses (`spark.member`). The exception is a change whose files can be divided: the Sparks of all members
+  make it, if each has an embedded one.
+- `auto`: a small query runs here, since it ends before its parts could be handed out. A query that is too large for
+  this member's local engine, or slower there than on Spark, but not if each member takes a share of it, runs on the
+  local engines of all.
+- A query that cannot be divided runs here as a whole; the reason says so.
 
-Before any of it, files that cannot have a row for the query are left out of its plan (`engine.planner.optimizer.pruning`), so
-that what is said here of sizes is said of what is read.
+Before that, files that cannot hold a row for the query are left out of its plan (`engine.planner.optimizer.pruning`),
+so that sizes mean the sizes of what is read.
 """
 
 from __future__ import annotations
@@ -62,8 +66,9 @@ _TAKES_PART: Final = ("up", "suspect")
 class DistributedQuery:
     """A query ready to be started on its members.
 
-    shared, members: as `engine.planner.distribute.dispatch.specs` gives them. schema: of the root's batches, in carriers. area:
-    where its members stage files, if it is they who write its rows: what arrives are their intents.
+    shared, members: as `engine.planner.distribute.dispatch.specs` gives them. schema: of the root's batches, in
+    carriers. area: the folder where its members stage files, if they write the rows; the root then receives their
+    intents.
     """
 
     shared: bytes
@@ -76,9 +81,9 @@ class DistributedQuery:
 class CompiledQuery:
     """A query ready to run: one fragment here, or fragments on several members.
 
-    physical: the plan as it is spread; None: it was clear without one that there is nothing to spread.
-    values: of the fragment's parameters, where it is compiled for any (`engine.sql.trees.parameters`).
-    constant: the rows, where they are the same each time; None: they are not, or that is not known.
+    - physical: the distributed plan; None if it was clear without one that the query is not distributed
+    - values: of the fragment's parameters, if it is compiled for any values (`engine.sql.trees.parameters`)
+    - constant: the rows, if each execution returns the same ones; None if not, or if that is unknown
     """
 
     choice: Choice
@@ -89,7 +94,9 @@ class CompiledQuery:
 
 
 def data_members(mesh: Members) -> tuple[str, ...]:
-    """The members that may run fragments now. This one may also while it drains: for transactions that have begun."""
+    """Return the members that may run fragments now. This member may do so even while it drains: for transactions that
+    have begun.
+    """
     return tuple(m.id for m in mesh.members() if m.role == "data" and (m.local or m.state in _TAKES_PART))
 
 
@@ -103,12 +110,14 @@ def compile_query(
     analyze: bool = False,
     change: StagedChange | None = None,
 ) -> CompiledQuery:
-    """The query as it will run under these terms.
+    """Compile the query as it will run under these terms.
 
-    Raises FeatureNotSupported; DivisionByZero of constants; SerializationFailure where a member that holds some of its tables is
-    lost; ObjectNotInPrerequisiteState and ConfigurationLimitExceeded where the topology has no way.
+    Raises FeatureNotSupported; DivisionByZero of constants; SerializationFailure if a member that holds some of its
+    tables is lost; ObjectNotInPrerequisiteState and ConfigurationLimitExceeded if the topology does not permit the
+    query.
 
-    analyze: members are to count what they do. change: the query's rows are to be written, by its participants where they can.
+    analyze: members count what they do. change: the statement that writes the query's rows; participants write them if
+    they can.
     """
     if plan.divides_by_zero:
         raise DivisionByZero("division by zero")
@@ -138,7 +147,9 @@ def _compile_for_host(
     analyze: bool,
     change: StagedChange | None,
 ) -> CompiledQuery:
-    """The query as it runs on another member's Spark; here, where Spark lacks something of it, or its rows cannot travel."""
+    """Compile the query for another member's Spark; for this member if Spark lacks a function that it needs, or if its
+    rows cannot be sent.
+    """
     assert terms.spark_member is not None
     fragment, choice = compile_choice(plan, choice, terms.wish, bindings)
     if choice.engine == "local" or fragment.scans or fragment.functions:
@@ -159,7 +170,7 @@ def physical_plan(
     mesh: Members,
     topology: Topology | None,
 ) -> PhysicalPlan:
-    """The query's plan as it is spread, also where nothing is."""
+    """Return the query's physical plan, even if it is not distributed."""
     return query.physical or _physical(plan, query.choice, terms, bindings, mesh, topology)
 
 
@@ -203,7 +214,7 @@ def _place_plan(
 
 
 def _within(topology: Topology | None, mesh: Members) -> tuple[str, ...]:
-    """The members that may run fragments now: where links say what may be sent, those that the topology names."""
+    """Return the members that may run fragments now: if links restrict what may be sent, those that the topology names."""
     members = data_members(mesh)
     if topology is None or topology.is_open:
         return members
@@ -220,9 +231,9 @@ def _along_links(physical: PhysicalPlan, topology: Topology) -> PhysicalPlan:
 
 
 def pinned_files(plan: logical.Root, mesh: Members) -> dict[str, str]:
-    """The member of each file, or stand-in for files, that only one can read.
+    """Return the member of each file, or `RemoteFileRef`, that only one member can read.
 
-    Raises SerializationFailure when one of those members cannot run anything now.
+    Raises SerializationFailure if one of those members cannot run anything now.
     """
     pinned: dict[str, str] = {}
     able = data_members(mesh)
@@ -280,7 +291,9 @@ def _build_query(physical: PhysicalPlan, terms: Terms, bindings: Bindings, analy
 def _shared_out(
     plan: logical.Root, choice: Choice, terms: Terms, bindings: Bindings, members: tuple[str, ...]
 ) -> Choice:
-    """The local engines of all members, where one would be too small and the choice is ours."""
+    """Choose the local engines of all members, if that of one is too small and the settings leave the choice to the
+    planner.
+    """
     if terms.wish != "auto" or choice.engine == "local":
         return choice
     if any(remote_file_ref(file) is not None for table in _declared_tables(plan) for file in table.files):

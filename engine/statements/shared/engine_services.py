@@ -28,11 +28,23 @@ T = TypeVar("T")
 
 
 class EngineServices(Protocol):
-    """store: the catalog. commits: those of the sessions. roots: where files of foreign tables may lie. turns: statements that wait
-    for each other. copies: the COPY statements that run. maintenance: the tables that VACUUM and ANALYZE are at. planning: threads
-    that plan. background: tasks that no statement waits for. executors: DuckDB and Spark. tables: the folder of stored tables,
-    which all members of the catalog see. copy_roots: folders in which files of COPY may lie. speeds: of the engines. queries:
-    begins compiled queries. parser: parses query strings."""
+    """See the module's docstring.
+
+    - store: the catalog
+    - commits: the queue of the sessions' commits
+    - roots: the folders where files of foreign tables may be
+    - turns: queues of statements that wait for each other
+    - copies: the running COPY statements
+    - maintenance: the tables that VACUUM and ANALYZE are processing
+    - planning: the threads that plan
+    - background: tasks that no statement waits for
+    - executors: DuckDB and Spark
+    - tables: the folder of stored tables, which all members of the catalog see
+    - copy_roots: the folders where files of COPY may be
+    - speeds: those of the engines
+    - queries: starts compiled queries
+    - parser: parses query strings
+    """
 
     config: EngineConfig
     store: CatalogStore
@@ -56,8 +68,9 @@ class EngineServices(Protocol):
     async def see_commits(self, since: float | None = None) -> None:
         """Refresh the catalog, so that a statement that begins sees every commit of every member.
 
-        since: by `time.monotonic`, when the client's message arrived that begins the statement. Another statement may have looked
-        after that, and then nothing is asked: of what was committed later the client cannot know. None: look in any case.
+        since: when the client's message that begins the statement arrived, by `time.monotonic`. If another statement
+        has refreshed the catalog after that, nothing is done, because the client cannot know of a later commit. None:
+        refresh in any case.
         """
         ...
 

@@ -2,23 +2,25 @@
 
     stream = await RepeatableQuery(engine, policy, terms, compile_as, context).open()
 
-`compile_as` plans the query under given terms for the members that are there now, so to begin again is to plan again, under
-a new query id. Nothing of the attempt that failed can be confused with the next one: it was closed, and on every member its
-token is over.
+`compile_as` plans the query under given terms for the members that are up now, so a repetition plans the query again,
+under a new query id. The failed attempt cannot be confused with the next one: it was closed, and its token is invalid
+on every member.
 
-**What may be repeated.** A query whose rows nobody has seen. From the first batch on the portal has given rows that a second
-attempt might give again, or in another order, so it fails as it does under `fail`. What is repeated is a transient failure
-(40001, or 57P01 of another member that ends): a member or a connection was lost. Errors of the statement are told at once.
+**What may be repeated.** A query of which no row has been delivered. From the first batch on, the portal has delivered rows that a
+second attempt might deliver again, or in another order, so the query fails as under `fail`. Only a transient failure is
+repeated (40001, or 57P01 of another member that shuts down): a member or a connection was lost. Errors of the statement
+are reported at once.
 
-- `retry`: on the members that are left, `REPEATS_MAX` times.
-- `local`: once, on the initiator alone, which then depends on nobody. If only other members hold some of its tables, that is
-  not possible, and the error is told.
-- `wait`: on the same members, as soon as all of them are up again and the query is planned for all, as often as it takes: until
-  the statement is cancelled or `statement_timeout` ends it. Where a data connection broke and both of its members live, nothing is
-  repeated, also when rows were given: the streams of such a query outlive their connections (`Terms.lasting`, ADR 9).
-- `spool`: is about a client that is slow and not about a loss; the stream does it (`DistributedStream.spool_while_away`).
+- `retry`: on the remaining members, `REPEATS_MAX` times.
+- `local`: once, on the initiator alone, which then depends on no other member. If only other members hold some of the
+  query's tables, that is impossible, and the error is reported.
+- `wait`: on the same members, as soon as all of them are up again and the query is planned for all, as often as
+  necessary: until the statement is cancelled or `statement_timeout` ends it. If a data connection broke and both of its
+  members are up, nothing is repeated, even if rows were delivered: the streams of such a query outlive their
+  connections (`Terms.lasting`, ADR 9).
+- `spool`: concerns a slow client and not a loss; the stream implements it (`DistributedStream.spool_while_away`).
 
-An error that ends a query although its policy would have repeated it says why (`Repetition.explain_refusal`).
+If an error ends a query although its policy would have repeated it, the error says why (`Repetition.explain_refusal`).
 """
 
 from __future__ import annotations
@@ -65,13 +67,14 @@ class QueryIds(Protocol):
     def is_finished(self) -> bool: ...
 
     def next_query(self) -> QueryId:
-        """The id for a query that the statement runs now."""
+        """Return the id for a query that the statement runs now."""
         ...
 
 
 def next_query_id(record: QueryIds | None, new_id: Callable[[], QueryId]) -> QueryId:
-    """Return the id for a query that runs now. A statement that is repeated as its transaction commits has ended for the
-    history."""
+    """Return the id for a query that runs now. A statement that is repeated during its transaction's commit has no
+    record any more, because it has ended for the history.
+    """
     return new_id() if record is None or record.is_finished else record.next_query()
 
 
@@ -79,8 +82,8 @@ def next_query_id(record: QueryIds | None, new_id: Callable[[], QueryId]) -> Que
 class RepeatableQuery:
     """A query that can be planned again.
 
-    compile_as: the query under these terms, for the members of this moment. context: of the first attempt; a further one
-    differs in its query id, which the record of the statement is told.
+    compile_as: compiles the query under given terms, for the members that are up now. context: of the first attempt; a
+    later one has another query id, which is added to the statement's record.
     """
 
     engine: Opener
@@ -91,7 +94,7 @@ class RepeatableQuery:
     record: QueryIds | None = None
 
     async def open(self) -> BatchStream:
-        """Begin to run it. What runs on this member alone runs as it is."""
+        """Start it. A query that runs on this member alone is not repeated."""
         query = await self.compile()
         stream = await self.engine.open(query, self.context)
         if isinstance(query.runs, CompiledFragment) or self.policy == "fail":
@@ -103,7 +106,7 @@ class RepeatableQuery:
         return RepeatedStream(self, stream, query)
 
     async def compile(self) -> CompiledQuery:
-        """The query for the members of this moment, as its policy wants it."""
+        """Compile the query for the members that are up now, as its policy requires."""
         lasting = self.policy == "wait"
         return await self.compile_as(
             self.terms if self.terms.lasting is lasting else replace(self.terms, lasting=lasting)
@@ -114,7 +117,7 @@ class RepeatableQuery:
         return tuple(query.runs.members) if isinstance(query.runs, DistributedQuery) else (self.engine.mesh.member,)
 
     async def compile_local(self) -> CompiledQuery | None:
-        """The attempt that needs no other member; None: there is none such."""
+        """Compile the attempt that needs no other member; None if that is impossible."""
         query = await self.compile_as(self.terms.on_this_member())
         return None if isinstance(query.runs, DistributedQuery) else query
 
@@ -123,7 +126,7 @@ class RepeatableQuery:
 
 
 class Repetition:
-    """Decides how to proceed when an attempt has failed, by the query's policy. members: of the first attempt."""
+    """Decides by the query's policy how to proceed when an attempt has failed. members: of the first attempt."""
 
     def __init__(self, query: RepeatableQuery, members: Sequence[str]) -> None:
         self._query = query
@@ -131,7 +134,9 @@ class Repetition:
         self._repeats = 0
 
     async def after(self, error: SqlError, is_wanted: Callable[[], bool] = lambda: True) -> CompiledQuery:
-        """The next attempt; raises the error where there is to be none, QueryCanceled once it is no longer wanted."""
+        """Compile the next attempt. Raises the error if there is none, and QueryCanceled once the query is no longer
+        wanted.
+        """
         if not is_transient(error):
             raise error
         self._repeats += 1
@@ -153,7 +158,9 @@ class Repetition:
         return query
 
     def explain_refusal(self, error: SqlError) -> SqlError:
-        """The error of a query that cannot run again, since its client has rows of it: it says so, and who is missing."""
+        """Add to an error why the query cannot run again, because its client has rows of it, and which members are
+        missing.
+        """
         if not is_transient(error):
             return error
         why = (
@@ -171,8 +178,9 @@ class Repetition:
         )
 
     async def _compile_for_all(self, error: SqlError, is_wanted: Callable[[], bool]) -> CompiledQuery:
-        """The query for all members of the last attempt, as soon as all are up: one may be lost while it is compiled, and the
-        plan is then without it, or refused for want of its tables."""
+        """Compile the query for all members of the last attempt, as soon as all are up. A member may be lost during the
+        compilation; then the plan leaves it out, or is refused because its tables are missing.
+        """
         while True:
             await self._wait(error, is_wanted)
             try:
@@ -186,7 +194,7 @@ class Repetition:
                     return query
 
     async def _wait(self, error: SqlError, is_wanted: Callable[[], bool]) -> None:
-        """Until all members of the last attempt are up."""
+        """Wait until all members of the last attempt are up."""
         mesh = self._query.engine.mesh
         if missing := absent_members(mesh, self._members):
             self._tell(error, f"it waits for {', '.join(missing)}")
@@ -200,8 +208,9 @@ class Repetition:
 
 
 class RepeatedStream:
-    """A query's rows, whichever attempt gives them (`engine.contracts.batch_stream.BatchStream`). first: the attempt that `stream`
-    is of."""
+    """The rows of a query, from whichever attempt succeeds (`engine.contracts.batch_stream.BatchStream`). first: the
+    attempt that `stream` belongs to.
+    """
 
     engine_name: Final = "distributed"
 
@@ -239,7 +248,9 @@ class RepeatedStream:
 
 
 def is_transient(error: SqlError) -> bool:
-    """Whether it is the loss of a member or of a connection. What ends this session, ends it."""
+    """Return whether an error is the loss of a member or of a connection. An error that ends this session is not
+    transient.
+    """
     return error.sqlstate in _TRANSIENT and not isinstance(error, FatalError)
 
 

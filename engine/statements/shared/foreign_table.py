@@ -1,12 +1,12 @@
-"""CREATE FOREIGN TABLE: registering files as a table.
+"""CREATE FOREIGN TABLE: registers files as a table.
 
-Folders named `key=value` below the table's path make columns of its keys (`engine.catalog.model.partitions`), where all files
-lie in the same ones: of those keys that are declared where columns are, else of all. `partitioning 'hive'` insists on that,
-`'none'` leaves the names of folders without meaning. A CSV file whose header has a column of the key's name keeps it, as its
-columns are told by their places.
+Folders named `key=value` below the table's path make columns of their keys (`engine.catalog.model.partitions`), if all
+files are in folders of the same keys. If the statement declares columns, only the declared keys become columns;
+otherwise all do. `partitioning 'hive'` requires such folders, `'none'` ignores the names of folders. If a CSV file's
+header has a column of a key's name, the file keeps that column, because columns of CSV files are matched by position.
 
-A folder that is a table of a format with a log (`engine.lakes`) is one unless another format is asked for: read as mere files
-it would have the rows that were deleted since.
+A folder that is a table of a format with a log (`engine.lakes`) is read as such, unless another format is requested:
+read as plain files it would still have rows that have been deleted.
 """
 
 from __future__ import annotations
@@ -51,8 +51,10 @@ _PARTITIONING: Final = ("hive", "none")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """format: None where none is asked for. lake: a table format; the empty one where another format is asked for, None where none
-    is. partitioning: hive, none, or nothing said. options: those beside path and format."""
+    """The source of a foreign table's rows. format: None if the statement gives none. lake: a table format; the empty
+    one if the statement gives another format, None if it gives none. partitioning: hive, none, or not given. options:
+    all except path and format.
+    """
 
     path: str
     format: FileFormat | None
@@ -62,13 +64,13 @@ class _Source:
 
     @property
     def of_reading(self) -> Mapping[str, str]:
-        """The options that say how a file is read."""
+        """The options that control how a file is read."""
         return {name: value for name, value in self.options.items() if name != "partitioning"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """A table's columns, and those that folders say."""
+    """The columns of a table, and those whose values are in the names of folders."""
 
     columns: tuple[TableColumn, ...]
     partition_by: tuple[str, ...]
@@ -76,7 +78,9 @@ class _Shape:
 
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """The table as a statement declares it, beside where its rows are. columns: none where those of the files are to be taken."""
+    """The table as the statement declares it, without the source of its rows. columns: empty if those of the files are
+    used.
+    """
 
     schema: str
     name: str
@@ -91,7 +95,7 @@ def create_foreign_table(
     notify: Callable[[str], None],
     authority: Authority = UNBOUNDED,
 ) -> None:
-    """Register files under a name; reads their schema when no columns are listed. Blocks on the file system.
+    """Register files under a name. Reads their schema if no columns are listed. Blocks on the file system.
 
     Raises DuplicateTable, InvalidForeignTableOption, UndefinedFile, DataCorrupted, InsufficientPrivilege.
     """
@@ -110,8 +114,8 @@ def create_foreign_table(
 
 
 def table_of_path(path: str, oid: int, roots: DataRoots, notify: Callable[[str], None]) -> Table:
-    """Make the table that CREATE FOREIGN TABLE would make of a path alone, in no schema: named as the file is, without its
-    ending. May block.
+    """Make the table that CREATE FOREIGN TABLE would make with only a path, in no schema: it is named after the file,
+    without the file name's extension. May block.
 
     Raises InvalidForeignTableOption, UndefinedFile, DataCorrupted, InsufficientPrivilege.
     """
@@ -181,7 +185,7 @@ def _source(statement: CreateForeignTable) -> _Source:
 
 
 def _list_files(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int]:
-    """Call `list_files`; its error also tells what else there is."""
+    """Call `list_files`. Its error also says which other files there are."""
     try:
         return list_files(path, file_format)
     except UndefinedFile as error:
@@ -191,7 +195,7 @@ def _list_files(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], in
 
 
 def _of_catalog(options: Mapping[str, str]) -> _Source:
-    """A table that a catalog of the configuration knows."""
+    """Return the source of a table in one of the catalogs that the configuration names."""
     for name in options:
         if name not in _OF_CATALOG:
             raise _invalid_option(name, _OF_CATALOG, "iceberg")
@@ -204,7 +208,7 @@ def _of_catalog(options: Mapping[str, str]) -> _Source:
 
 
 def _require_known(options: Iterable[str], kind: FileFormat | Lake) -> None:
-    """Raises InvalidForeignTableOption for an option, beside path and format, that a format does not have."""
+    """Raise InvalidForeignTableOption for an option, other than path and format, that a format does not have."""
     known = ("partitioning", *FILE_OPTIONS[kind]) if kind in FILE_OPTIONS else ()
     for name in options:
         if name not in known:
@@ -218,7 +222,7 @@ def _invalid_option(name: str, known: Sequence[str], kind: str) -> InvalidForeig
 
 
 def _lake_table(declared: _Declared, oid: int, lake: Lake, path: str, leave_out: Callable[[str, str], None]) -> Table:
-    """A table whose log says what it is; the columns that are declared must be as it says."""
+    """Make a table that a log describes; columns that the statement declares must match the log."""
     state = lakes.newest(lake, path)
     columns = (
         state.resolve_columns(declared.columns, path) if declared.columns else state.table_columns(path, leave_out)
@@ -247,7 +251,7 @@ def _infer_shape(
     keys: Sequence[str],
     leave_out: Callable[[str, str], None],
 ) -> _Shape:
-    """The columns of the first file, and after them those that only folders say."""
+    """Infer the columns: those of the first file, and after them those that only the names of folders contain."""
     columns = {column.name: column for column in infer_columns(files, file_format, source.of_reading, leave_out)}
     if file_format == "csv":
         keys = _not_in_header(source, columns, keys)
@@ -283,8 +287,9 @@ def _declared_shape(
 
 
 def _fields(files: tuple[str, ...], names: Sequence[str], keys: Sequence[str]) -> Mapping[str, pa.Field]:
-    """The fields of these names, each of the first file that has it: columns may have been added meanwhile. Raises UndefinedColumn
-    for one that no file has."""
+    """Return the fields of these names, each from the first file that has it, because later files may have more
+    columns. Raises UndefinedColumn for one that no file has.
+    """
     found: dict[str, pa.Field] = {}
     for file in files:
         found = {**{field.name: field for field in read_schema(file)}, **found}
@@ -299,7 +304,9 @@ def _fields(files: tuple[str, ...], names: Sequence[str], keys: Sequence[str]) -
 
 
 def _of_field(column: TableColumn, field: pa.Field) -> TableColumn:
-    """A declared column with what the files hold of a jsonb. Raises FeatureNotSupported for a struct or map as another type."""
+    """Return a declared column with the files' representation of a jsonb. Raises FeatureNotSupported for a struct or
+    map declared as another type.
+    """
     arrow = field.type
     nested = nested_type(arrow)
     if column.type.pg in (t.JSON, t.JSONB):
@@ -313,7 +320,7 @@ def _of_field(column: TableColumn, field: pa.Field) -> TableColumn:
 
 
 def _columns_of(statement: CreateForeignTable) -> tuple[TableColumn, ...]:
-    """The columns that the statement lists."""
+    """Return the columns that the statement lists."""
     names = [column.name for column in statement.columns]
     for name in names:
         if names.count(name) > 1:

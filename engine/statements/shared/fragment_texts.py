@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def fragment_texts(query: CompiledQuery, engine: EngineServices) -> Mapping[int, str]:
-    """The SQL given to the engines, by fragment."""
+    """Return the SQL that the engines receive, by fragment."""
     if not isinstance(query.runs, DistributedQuery):
         return {1: engine.executors.find(query.choice.engine).sql(query.runs)}
     shared = SharedSpec.decode(query.runs.shared)

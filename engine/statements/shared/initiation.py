@@ -1,9 +1,9 @@
-"""Members that may begin a query. A lite member keeps no data: it answers what reads no table, and refuses the rest (0A000)
-with the addresses of members that do not.
+"""The members that may start a query. A lite member keeps no data: it runs statements that read no table, and refuses
+the others (0A000) with the addresses of members that run them.
 
-To drivers it looks like a hot standby, which is what they know of servers that answer some statements: with several hosts
-in its connection string, a driver that wants to write goes on to a data member (`target_session_attrs`, `targetServerType`).
-Definitions are refused as well, since the files that they name need not be within reach.
+To drivers it looks like a hot standby, which is the kind of server that they know to refuse some statements: given
+several hosts in its connection string, a driver that wants to write connects to a data member (`target_session_attrs`,
+`targetServerType`). Definitions are refused as well, since the files that they name may be out of this member's reach.
 
 Source: the client-protocol seed, 1.3 and 3.3; PostgreSQL 15, 27.4 "Hot Standby", and libpq's target_session_attrs.
 """
@@ -34,7 +34,7 @@ _STANDBY: Final[Mapping[str, str]] = {"default_transaction_read_only": "on", "tr
 
 
 def session_settings(role: Role, configured: Mapping[str, str], asked: Mapping[str, str]) -> SessionSettings:
-    """A new session's settings on a member of this role. Raises SqlError for one that is wrong."""
+    """Return a new session's settings on a member of this role. Raises SqlError for an invalid one."""
     if role == "data":
         return SessionSettings({**configured, **asked})
     settings = SessionSettings({**_STANDBY, **configured, **asked})
@@ -43,19 +43,19 @@ def session_settings(role: Role, configured: Mapping[str, str], asked: Mapping[s
 
 
 class Initiation:
-    """Asked before a statement runs."""
+    """Checks whether this member may run a statement, before it runs."""
 
     def __init__(self, role: Role, mesh: Mesh) -> None:
         self._role = role
         self._mesh = mesh
 
     def require_for_query(self, reads: Iterable[Relation]) -> None:
-        """Raises FeatureNotSupported for a query over tables on a lite member."""
+        """Raise FeatureNotSupported for a query over tables on a lite member."""
         if self._role == "lite" and any(isinstance(relation, Table) for relation in reads):
             raise self._refusal("a lite member runs no query over tables")
 
     def require_for_statement(self, statement: s.Statement) -> None:
-        """Raises FeatureNotSupported for what changes definitions or rows on a lite member."""
+        """Raise FeatureNotSupported for a statement that changes definitions or rows on a lite member."""
         if self._role == "lite" and isinstance(statement, _CHANGES):
             raise self._refusal("a lite member changes no tables")
 
@@ -68,6 +68,7 @@ class Initiation:
 
 
 def initiators(mesh: Mesh) -> list[MemberInfo]:
-    """The members where a client may begin a query over tables. (Which may run its fragments:
-    `engine.statements.shared.distribution`.)"""
+    """Return the members where a client may start a query over tables. (Which members may run its fragments:
+    `engine.statements.shared.distribution`.)
+    """
     return [member for member in mesh.members() if member.role == "data" and member.state in ("up", "suspect")]

@@ -1,4 +1,6 @@
-"""Tables that a statement of our own reads and that have no name in the catalog: a table as it was before, some of its files."""
+"""Tables that internal statements read and that have no name in the catalog: a table's former state, or some of its
+files.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,12 @@ from engine.catalog.model.objects import Relation, SystemTable, Table, View
 from engine.sql.binder.scope import Catalog
 from wire.dataclass import dataclass
 
-#: The schema of such tables, which nobody can name.
+#: The schema of such tables, which no statement of a client can name.
 _HIDDEN: Final = "\0"
 
 
 def table_reference(name: str, alias: str | None = None) -> exp.Table:
-    """One of them, as an item of FROM."""
+    """Return a reference to such a table, as an item of FROM."""
     tree = exp.Table(this=exp.Identifier(this=name, quoted=True), db=exp.Identifier(this=_HIDDEN, quoted=True))
     if alias is not None:
         tree.set("alias", exp.TableAlias(this=exp.Identifier(this=alias, quoted=True)))
@@ -25,7 +27,9 @@ def table_reference(name: str, alias: str | None = None) -> exp.Table:
 
 @dataclass(frozen=True, slots=True)
 class NamedTables:
-    """`engine.sql.binder.scope.Catalog`: these, with the files that they have, and beside them another one's relations."""
+    """An `engine.sql.binder.scope.Catalog` of these tables, with the files that they have, and of another catalog's
+    relations.
+    """
 
     tables: Mapping[str, Table | View | SystemTable]
     around: Catalog | None = None

@@ -1,6 +1,6 @@
-"""Names that PostgreSQL chooses: of keys, checks and sequences (indexcmds.c: ChooseRelationName, makeObjectName).
+"""Names that PostgreSQL chooses for keys, checks and sequences (indexcmds.c: ChooseRelationName, makeObjectName).
 
-A key's name is a relation's, its index's, so that no table or sequence of the schema may have it.
+The name of a key is also the name of its index, which is a relation, so no table or sequence of the schema may have it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def required_by_system(what: str) -> DependentObjectsStillExist:
 
 
 def object_name(first: str, second: str, label: str) -> str:
-    """`first_second_label`, the longer of the first two cut where the whole is too long."""
+    """Return `first_second_label`; if it is too long, the longer of the first two is truncated."""
     one, two = first.encode(), second.encode()
     available = NAME_BYTES_MAX - len(label) - 1 - (1 if two else 0)
     while len(one) + len(two) > available:
@@ -42,7 +42,7 @@ def object_name(first: str, second: str, label: str) -> str:
 
 
 class Names:
-    """The names of one schema, with those that a statement is about to give."""
+    """The names of one schema, including those that a statement is about to use."""
 
     def __init__(self, snapshot: Snapshot, schema: str) -> None:
         self._relations = {name for where, name in snapshot.relations if where == schema}
@@ -56,19 +56,19 @@ class Names:
         return name in self._relations
 
     def relation(self, first: str, second: str, label: str) -> str:
-        """A name for a relation that nothing has, and no constraint; taken from now on."""
+        """Choose a name for a relation that no relation or constraint has; it is taken from now on."""
         name = self.free(first, second, label, self._relations | self._constraints)
         self._relations.add(name)
         return name
 
     def constraint(self, first: str, second: str, label: str) -> str:
-        """A name for a check that no other constraint has; taken from now on."""
+        """Choose a name for a check that no other constraint has; it is taken from now on."""
         name = self.free(first, second, label, self._constraints)
         self._constraints.add(name)
         return name
 
     def take(self, constraint: str, *, key: bool) -> None:
-        """A name that was said."""
+        """Take a name that the statement gives."""
         self._constraints.add(constraint)
         if key:
             self._relations.add(constraint)
@@ -88,12 +88,12 @@ def _numbered_names(first: str, second: str, label: str) -> Iterator[str]:
 
 
 def keys(constraints: Sequence[Constraint]) -> Iterator[Constraint]:
-    """The constraints that PostgreSQL has an index for, and indexes."""
+    """Yield the indexes, and the constraints for which PostgreSQL has an index."""
     return (constraint for constraint in constraints if constraint.is_key or constraint.is_index)
 
 
 def key_named(snapshot: Snapshot, schema: str, name: str) -> tuple[Table, Constraint] | None:
-    """The index of that name in a schema, which may be a key's."""
+    """Find an index by name in a schema. It may be that of a key."""
     for table in snapshot.tables():
         if table.schema == schema:
             for constraint in keys(table.constraints):
@@ -103,7 +103,7 @@ def key_named(snapshot: Snapshot, schema: str, name: str) -> tuple[Table, Constr
 
 
 def oid_named(snapshot: Snapshot, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
-    """The OID of whatever has a relation's name: a table, a view, a sequence, an index or a composite type."""
+    """Return the OID of the object with a relation's name: a table, a view, a sequence, an index or a composite type."""
     path = (schema,) if schema is not None else (TEMPORARY, *search_path)
     for candidate in path:
         if (found := snapshot.relations.get((candidate, name))) is not None:
@@ -116,7 +116,7 @@ def oid_named(snapshot: Snapshot, schema: str | None, name: str, search_path: Se
 
 
 def pg_type_named(snapshot: Snapshot, schema: str | None, name: str, search_path: Sequence[str]) -> t.PgType | None:
-    """A type of users', or that of a relation's rows. Arrays of one are called `_name`."""
+    """Find a user-defined type, or the type of a relation's rows. An array type is named `_name`."""
     if (found := snapshot.type_named(schema, name, search_path)) is not None:
         return pg_of(found, snapshot.types)
     if (relation := snapshot.resolve(schema, name, search_path)) is not None:

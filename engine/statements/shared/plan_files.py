@@ -1,6 +1,7 @@
-"""Files of a table in a plan: which a reader reads, and how they are named.
+"""The files of a table in a plan: those that a reader reads, and their names.
 
-Readers and DuckDB name a file by its absolute path, Spark by a URI, the catalog by its path below the table's folder.
+Readers and DuckDB name a file by its absolute path, Spark by a URI, and the catalog by its path below the table's
+folder.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from wire.errors import InternalError
 
 
 def only_files(plan: Node, targets: Collection[Column], files: Sequence[str]) -> Node:
-    """The plan with the readers that produce one of `targets` reading these files only."""
+    """Return the plan in which the readers that produce one of `targets` read these files only."""
     wanted = {column.id for column in targets}
 
     def narrow(node: Node) -> Node:
@@ -32,8 +33,9 @@ def only_files(plan: Node, targets: Collection[Column], files: Sequence[str]) ->
 
 
 def of_table(table: Table, found: Iterable[str]) -> tuple[str, ...]:
-    """The files that an engine has named, as the table names them and in its order. Raises InternalError for one that is not
-    the table's: it must not be taken for one that is written anew."""
+    """Return the files that an engine has named, under the table's names and in the table's order. Raises InternalError
+    for one that is not the table's, because it would be rewritten by mistake.
+    """
     named = {unquote(urlsplit(file).path) if file.startswith("file:") else file for file in found}
     strangers = named.difference(table.files)
     if strangers:
@@ -42,7 +44,7 @@ def of_table(table: Table, found: Iterable[str]) -> tuple[str, ...]:
 
 
 def below(table: Table, file: str) -> str:
-    """A file's path below its table's folder."""
+    """Return a file's path below its table's folder."""
     return file.removeprefix(table.path.rstrip("/") + "/")
 
 

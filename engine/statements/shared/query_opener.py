@@ -1,4 +1,4 @@
-"""Compiled queries begun: a fragment on an engine of this member, a distributed query on its members."""
+"""Starts compiled queries: a fragment on an engine of this member, a distributed query on its members."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from engine.statements.shared.distribution import CompiledQuery
 
 
 class QueryOpener:
-    """See the module's docstring. speeds: watches fragments of this member alone. runtime: runs what several members do."""
+    """See the module's docstring. speeds: observes fragments that run on this member alone. runtime: runs distributed
+    queries.
+    """
 
     def __init__(self, mesh: Mesh, speeds: EngineSpeeds, runtime: MeshRuntime) -> None:
         self.mesh = mesh
@@ -24,11 +26,11 @@ class QueryOpener:
         self._runtime = runtime
 
     def new_query_id(self) -> QueryId:
-        """The next id of a query that this member initiates."""
+        """Return the next id of a query that this member initiates."""
         return next(self._query_ids)
 
     async def open(self, query: CompiledQuery, context: ExecutionContext) -> BatchStream:
-        """Begin to run a query, here or on several members. Raises SqlError."""
+        """Start a query, here or on several members. Raises SqlError."""
         underway = context.underway
         if isinstance(query.runs, CompiledFragment):
             underway.begin(context.query, (query.runs.engine,))

@@ -1,7 +1,8 @@
-"""A session's dealings with sequences: nextval, currval, setval, lastval, and values for the rows of a statement.
+"""The sequence functions of a session: nextval, currval, setval, lastval, and values for the rows of a statement.
 
-Values come from the catalog database, outside of every transaction, as many at once as a statement needs, or as the sequence's
-CACHE says. What a session has taken and not used is lost when it ends, as in PostgreSQL.
+Values come from the catalog database, outside of every transaction. One request takes as many as a statement needs, or
+as the sequence's CACHE says, if that is more. Values that a session has taken and not used are lost when it ends, as in
+PostgreSQL.
 
 Source: PostgreSQL 15, sequence.c.
 """
@@ -20,7 +21,9 @@ from wire.errors import NumericValueOutOfRange, ObjectNotInPrerequisiteState
 
 
 class SessionSequences:
-    """Used by one statement at a time. Methods but `note`, `last_given`, `current` and `last` may block on the catalog database."""
+    """The sequence values of a session; one statement uses it at a time. Methods other than `note`, `last_given`,
+    `current` and `last` may block on the catalog database.
+    """
 
     def __init__(self, store: CatalogStore) -> None:
         self._store = store
@@ -30,13 +33,13 @@ class SessionSequences:
         self._given: dict[int, int] = {}
 
     def next(self, sequence: Sequence) -> int:
-        """nextval. Raises SequenceGeneratorLimitExceeded."""
+        """Run nextval. Raises SequenceGeneratorLimitExceeded."""
         block = self._block(sequence, 1)
         self.note(sequence, block.first)
         return block.first
 
     def take(self, sequence: Sequence, count: int) -> npt.NDArray[np.int64]:
-        """The values of `count` rows. Raises SequenceGeneratorLimitExceeded where there are not as many."""
+        """Return values for `count` rows. Raises SequenceGeneratorLimitExceeded if there are not as many."""
         blocks = list(self._blocks(sequence, count))
         if blocks:
             self.note(sequence, blocks[-1].last)
@@ -50,7 +53,7 @@ class SessionSequences:
             yield block
 
     def _block(self, sequence: Sequence, count: int) -> Block:
-        """At most `count` values: those that are held, else new ones, of which the rest of the CACHE is held."""
+        """Return at most `count` values: those that are held, otherwise new ones, of which the rest is held."""
         held = self._held.pop(sequence.counter, None)
         block = held or self._store.advance(sequence, max(count, sequence.cache))
         if block.count <= count:
@@ -60,16 +63,16 @@ class SessionSequences:
         return Block(block.first, block.increment, count)
 
     def note(self, sequence: Sequence, value: int) -> None:
-        """This was the sequence's last value given here, or elsewhere for a statement of this session's."""
+        """Record the last value that a sequence gave here, or elsewhere for a statement of this session."""
         self._given.pop(sequence.oid, None)
         self._given[sequence.oid] = value
 
     def last_given(self, sequence: Sequence) -> int | None:
-        """The last value that it gave here, if any."""
+        """Return the last value that the sequence gave to this session, if any."""
         return self._given.get(sequence.oid)
 
     def current(self, sequence: Sequence) -> int:
-        """currval. Raises ObjectNotInPrerequisiteState."""
+        """Run currval. Raises ObjectNotInPrerequisiteState."""
         if sequence.oid not in self._given:
             raise ObjectNotInPrerequisiteState(
                 f'currval of sequence "{sequence.name}" is not yet defined in this session'
@@ -77,13 +80,13 @@ class SessionSequences:
         return self._given[sequence.oid]
 
     def last(self) -> int:
-        """lastval. Raises ObjectNotInPrerequisiteState."""
+        """Run lastval. Raises ObjectNotInPrerequisiteState."""
         if not self._given:
             raise ObjectNotInPrerequisiteState("lastval is not yet defined in this session")
         return next(reversed(self._given.values()))
 
     def set(self, sequence: Sequence, value: int, called: bool) -> int:
-        """setval. Raises NumericValueOutOfRange."""
+        """Run setval. Raises NumericValueOutOfRange."""
         if not sequence.minimum <= value <= sequence.maximum:
             bounds = f"{sequence.minimum}..{sequence.maximum}"
             raise NumericValueOutOfRange(
@@ -96,10 +99,10 @@ class SessionSequences:
         return value
 
     def stands(self, sequence: Sequence) -> int:
-        """last_value."""
+        """Return the sequence's last_value."""
         return self._store.read_sequence(sequence).value
 
     def discard(self) -> None:
-        """DISCARD SEQUENCES."""
+        """Run DISCARD SEQUENCES."""
         self._held.clear()
         self._given.clear()

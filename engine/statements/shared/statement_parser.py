@@ -1,4 +1,4 @@
-"""Query strings as statements: parsed once and kept, or parsed on a thread where they are long."""
+"""Parses query strings into statements. Results are cached; long strings are parsed on a thread."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from engine.sql.parser.masking import names_password
 from engine.sql.parser.nodes.statements import Statement
 from engine.sql.parser.parse import parse
 
-#: Statements that are kept parsed: how many, and of how many characters together, each of which takes up to 250 bytes.
+#: The limits of the cache: the number of statements, and of their characters, each of which takes up to 250 bytes.
 _PARSED: Final = 1024
 _PARSED_ROOM: Final = 1 << 19
-#: Characters of a long text for a node of its trees.
+#: The average number of characters of a long text for each node of its trees.
 _NODE_CHARACTERS: Final = 5
 
 
@@ -30,8 +30,9 @@ class StatementParser:
         )
 
     async def parse(self, sql: str) -> Sequence[Statement]:
-        """`parse(sql)`, remembered for texts of ordinary length without passwords; nobody else waits for a long one. Raises
-        SqlError."""
+        """Run `parse(sql)`. Results are cached for texts of ordinary length without passwords; a long text is parsed
+        without blocking other sessions. Raises SqlError.
+        """
         if len(sql) > SHORT_CHARACTERS:
             statements = await self._planning.run(functools.partial(parse, sql), long=True)
             self._dispose_after(statements, len(sql) // _NODE_CHARACTERS)
@@ -41,11 +42,11 @@ class StatementParser:
         return self._parsed.get(sql, lambda: parse(sql))
 
     def _dispose_after(self, statements: Sequence[Statement], nodes: int) -> None:
-        """Have the trees of a long text taken apart once its last statement is freed."""
+        """Free the trees of a long text piece by piece once its last statement is dropped."""
         if statements:
             *before, last = statements
             self._planning.dispose_with(last, [*before, *filter(gc.is_tracked, gc.get_referents(last))], nodes)
 
     def figures(self) -> CacheFigures:
-        """How well the kept statements serve."""
+        """Return the hits, misses and entries of the cache."""
         return self._parsed.figures()

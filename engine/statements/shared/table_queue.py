@@ -1,5 +1,6 @@
-"""Queues of statements that change the same table, and of definitions. `engine.statements.dml.autocommit_retry` tells when a
-statement waits in one."""
+"""Queues of the statements that change the same table, and of definitions. `engine.statements.dml.autocommit_retry`
+says when a statement waits in one.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import asyncio
 from typing import Final
 from weakref import WeakValueDictionary
 
-#: The place of definitions among the tables.
+#: The number of the queue of definitions, among the OIDs of tables.
 _DEFINITIONS: Final = 0
 
 
@@ -18,9 +19,11 @@ class TableQueue:
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     def of(self, table: int) -> asyncio.Lock:
-        """The turn of a table, by its OID: in the order in which they ask. Kept for as long as somebody has it."""
+        """Return the turn of a table, by its OID; it is given in the order of the requests. It is kept as long as a
+        statement refers to it.
+        """
         return self._locks.setdefault(table, asyncio.Lock())
 
     def of_definitions(self) -> asyncio.Lock:
-        """The turn of definitions that others were in the way of."""
+        """Return the turn of definitions that have conflicted with others."""
         return self.of(_DEFINITIONS)

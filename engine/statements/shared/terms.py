@@ -1,4 +1,4 @@
-"""The terms under which a query is compiled: settings of its session, and how fast the engines are."""
+"""The terms under which a query is compiled: the settings of its session, and the speeds of the engines."""
 
 from __future__ import annotations
 
@@ -15,9 +15,15 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The settings of a session that decide where a query runs. local_limit, page_bytes: bytes. memory: as in `ExecutionContext`.
-    lasting: as in `SharedSpec`. spark_member: the member whose Spark is used; None: this one's own. model: how fast the engines
-    are. writes: whether the query's rows are written into files."""
+    """The settings of a session that decide where a query runs.
+
+    - local_limit, page_bytes: in bytes
+    - memory: as in `ExecutionContext`
+    - lasting: as in `SharedSpec`
+    - spark_member: the member whose Spark is used; None: this one's own
+    - model: the speeds of the engines
+    - writes: whether the query's rows are written into files
+    """
 
     wish: Wish
     distribution: Distribution
@@ -26,7 +32,7 @@ class Terms:
     memory: MemoryShare | None = None
     lasting: bool = False
     spark_member: str | None = None
-    # It is compared by identity first, and hashing it takes longer than all the others.
+    # Models are compared by identity first, and hashing one takes longer than hashing all other fields.
     model: EngineModel = field(default=DEFAULT_MODEL, hash=False)
     writes: bool = False
 
@@ -49,5 +55,5 @@ class Terms:
         )
 
     def on_this_member(self) -> Terms:
-        """The terms of a query that is to run on this member alone."""
+        """Return the terms of a query that must run on this member alone."""
         return replace(self, distribution="off", spark_member=None)

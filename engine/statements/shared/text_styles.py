@@ -1,8 +1,9 @@
-"""Casts to text follow settings that the engines do not know: DateStyle, IntervalStyle, extra_float_digits, bytea_output.
+"""Refuses casts to text that depend on settings unknown to the engines: DateStyle, IntervalStyle, extra_float_digits,
+bytea_output.
 
-Constants are folded when a query is bound, by the session's settings. What is computed by an engine is written in the default
-styles. Under any other style such a cast is refused, rather than answered in the wrong one; what a client reads as a date or a
-float, without a cast, is not concerned.
+Constants are folded by the session's settings when a query is bound. Values that an engine casts are written in the
+default styles. Under any other style such a cast is refused rather than answered in the wrong style. Dates or floats
+that the client receives without a cast are not affected.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 
 _DATES: Final = (t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ)
-#: Setting, whether its value is the engines' own style, the types whose text it decides.
+#: A setting, whether its value is the engines' own style, and the types whose text it affects.
 _STYLES: Final[tuple[tuple[str, Callable[[str], bool], tuple[t.PgType, ...]], ...]] = (
     ("DateStyle", lambda value: value.startswith("ISO"), _DATES),
     ("IntervalStyle", lambda value: value == "postgres", (t.INTERVAL,)),
@@ -27,12 +28,12 @@ _STYLES: Final[tuple[tuple[str, Callable[[str], bool], tuple[t.PgType, ...]], ..
 
 
 def foreign_styles(settings: SessionSettings) -> tuple[str, ...]:
-    """The settings by which the session writes otherwise than the engines do."""
+    """Return the settings by which the session formats text differently from the engines."""
     return tuple(name for name, is_default, _types in _STYLES if not is_default(settings.get(name)))
 
 
 def check_styles(plan: Node, settings: SessionSettings) -> None:
-    """Raises FeatureNotSupported where the plan casts to text what a setting wants written otherwise."""
+    """Raise FeatureNotSupported if the plan casts a value to text whose format a setting changes."""
     foreign = foreign_styles(settings)
     for name, _is_default, types in _STYLES:
         if name not in foreign:
