@@ -1,8 +1,8 @@
-"""One running member: the engine, the listeners and the console, from start to a clean end.
+"""One running member: the engine, the listeners and the console, from start to an orderly shutdown.
 
-Everything is closed in reverse order: clients first, so that no query is under way when the engines stop. Before that the member
-drains: it is given nothing new, and what has begun, for its own clients or for other members, may go on for
-`cluster.drain_seconds`.
+Everything is closed in reverse order: clients first, so that no query is running when the engines stop. Before that the
+member drains: it accepts nothing new, and work that has begun, for its own clients or for other members, may continue
+for `cluster.drain_seconds`.
 """
 
 from __future__ import annotations

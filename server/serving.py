@@ -1,8 +1,8 @@
 # ruff: noqa: E402 -- the garbage collector rests while the rest is imported
-"""`sluice serve`: a member's process, from its log and its loop to its end.
+"""`sluice serve`: a member's process, from the setup of its log and event loop to its exit.
 
-It prints one line when clients can connect, and ends on SIGTERM or SIGINT with everything closed in reverse order
-(`server.member`).
+It prints one line when clients can connect, and on SIGTERM or SIGINT closes everything in reverse order
+(`server.member`) and exits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""How a client begins: what its startup packet says, or a login through another door."""
+"""The result of a client's admission, from its startup packet or from a login through another door: user, database,
+settings.
+"""
 
 from __future__ import annotations
 

@@ -1,14 +1,16 @@
-"""TLS for clients: the certificate that this member shows them, and whose certificates it asks them for.
+"""TLS for clients: the certificate that this member presents, and the authority by which it verifies clients'
+certificates.
 
-A context is made once for each reading of the files and never changed: a reload makes another one, so that handshakes that
-are under way, and what was encrypted with the last one, go on untouched. A connection remembers which it was accepted with,
-since the channel binding of SCRAM is of the certificate that its client has seen.
+Each reading of the files makes a new context, which is never changed. A reload therefore does not disturb handshakes in
+progress or connections that were encrypted with an earlier context. A connection remembers the context with which it
+was accepted, because SCRAM's channel binding covers the certificate that the client has seen.
 
-With `client_ca` clients are asked for a certificate and may show none; whether one is needed is for the hba rules to say, as in
-PostgreSQL. A certificate that the authority did not sign ends the handshake.
+With `client_ca`, the member requests a certificate from each client, but a client may present none; whether one is
+required is decided by the hba rules, as in PostgreSQL. A certificate that the authority did not sign fails the
+handshake.
 
-Rejected: the contexts of the mesh (`engine.exchange.mesh_tls`). Members show each other certificates in any case and speak
-TLS 1.3 alone, where clients are whoever they are. How files are read, and what is said of mistakes in them, is shared.
+Rejected: the contexts of the mesh (`engine.exchange.mesh_tls`). Members always present certificates to each other and
+speak TLS 1.3 only, while clients may be any program. The code that reads the files and words the errors is shared.
 
 Source: PostgreSQL 15, 19.9 "Secure TCP/IP Connections with SSL"; be-secure-openssl.c (be_tls_init).
 """

@@ -1,14 +1,15 @@
 """Authentication: matches a connection with the rules, runs the method of the rule, and checks the role.
 
-The order is PostgreSQL's: the first rule that matches the connection gives the authentication method; the client authenticates;
-then its name must be that of a role that may log in and whose connection limit is not reached. A client that fails learns nothing
-about roles: for a name that is no role the exchange is the same, with a stand-in verifier that no password satisfies, and the error
-is sent after `delay` seconds. After too many failures an attempt is refused before its password is checked
-(`server.auth.login_attempts`). A cleartext password is compared with a verifier on a thread of the gate, because that is expensive
-and other clients must not wait for it.
+The order is PostgreSQL's: the first rule that matches the connection gives the authentication method; the client
+authenticates; then its name must be that of a role that may log in and whose connection limit is not reached. A client
+that fails learns nothing about roles: for a name that is no role the exchange is the same, with a stand-in verifier
+that no password satisfies, and the error is sent after `delay` seconds. After too many failures an attempt is refused
+before its password is checked (`server.auth.login_attempts`). A cleartext password is compared with a verifier on a
+thread of the gate, because that is expensive and other clients must not wait for it.
 
-While no role exists, a client that a rule trusts is admitted under any name. Without an hba file this also holds later: the trusted
-networks are this machine's, unless the configuration names others, and a client that may use any name may use a superuser's.
+While no role exists, a client that a rule trusts is admitted under any name. Without an hba file this also holds later:
+the trusted networks are this machine's, unless the configuration names others, and a client that may use any name may
+use a superuser's.
 
 A reload replaces the content of the files (rules, certificates) as a whole; open connections are not affected.
 

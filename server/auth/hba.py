@@ -4,11 +4,13 @@
     hostssl   all       all       10.0.0.0/8     scram-sha-256
     host      sluice    ann,+bi   127.0.0.1/32   trust
 
-The first rule that fits a connection decides; where none does, it is refused. A mistake names the file and the line, and a file
-with one is not taken at all: half of the rules may be the wrong half.
+The first rule that matches a connection decides; a connection that no rule matches is refused. An error names the file
+and the line. A file with an error is rejected as a whole, because applying only the valid rules could grant access that
+the others deny.
 
-Left out, and refused by name: what asks other services (ldap, pam, gss, radius, ident ...), host names, include directives, maps of
-user names. `local` rules are read and match nothing, as there are no Unix sockets.
+These are not supported and are refused by name: methods that use other services (ldap, pam, gss, radius, ident ...),
+host names, include directives, and user name maps. `local` rules are parsed and match nothing, as there are no Unix
+sockets.
 
 Source: PostgreSQL 15, 21.1 "The pg_hba.conf File"; hba.c (next_token, parse_hba_line, check_hba).
 """

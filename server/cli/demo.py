@@ -1,8 +1,8 @@
-"""`sluice demo`: TPC-H data, a member over it, a short tour through a real PostgreSQL connection, and then a cursor that is read
-slowly while the demo serves, for the console to show.
+"""`sluice demo`: generates TPC-H data, starts a member over it, gives a short tour through a real PostgreSQL
+connection, and then reads a cursor slowly while the demo serves, so that the console has a statement to show.
 
-The member is a process of its own (`sluice serve`), so what the tour sees is what any client sees. Data that is already
-there is used again.
+The member is a process of its own (`sluice serve`), so the tour sees what any client sees. Data that already exists is
+reused.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""`sluice diagnose`: a bundle for whoever looks into a problem, without what is secret.
+"""`sluice diagnose`: writes a bundle for the analysis of a problem, without secrets.
 
     manifest.json       when and by which release it was made, what is missing and why
     versions.json       Python, the machine, the packages that a member runs with
     configuration.json  the configuration without secrets (`server.config.shown`)
-    status.json, metrics.txt            of the member's console, as somebody is shown who is not known
+    status.json, metrics.txt            from the member's console, as an unauthenticated viewer sees them
     sql/NAME.json       statements that run, recent ones, fragments, edges, Spark's jobs, members, settings: what the user may see
     plans/ID.txt        EXPLAIN (DISTSQL) of the slowest recent queries
     log.txt             the end of the member's log
 
-A part that cannot be had is named in the manifest; a member that does not answer leaves configuration, versions and log.
-Texts of statements come from the member, which has masked their passwords. Whatever is written passes through a `Redactor`, which
-takes out the secrets of the configuration wherever they are.
+The manifest names each part that could not be collected. If the member does not answer, the configuration, the versions
+and the log are still collected. The member masks the passwords in the texts of statements. Everything that is written
+passes through a `Redactor`, which removes the secrets of the configuration wherever they occur.
 """
 
 from __future__ import annotations

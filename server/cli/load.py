@@ -1,6 +1,7 @@
-"""`sluice load`: files of this machine into a table of a running member, over a PostgreSQL connection.
+"""`sluice load`: loads files of this machine into a table of a running member, over a PostgreSQL connection.
 
-All files are one transaction: a load is there as a whole, or not at all. Any PostgreSQL server takes it.
+All files are loaded in one transaction: either all rows are visible afterwards or none. Any PostgreSQL server can be
+the target.
 """
 
 from __future__ import annotations

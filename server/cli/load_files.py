@@ -1,4 +1,6 @@
-"""Files as `sluice load` sends them: CSV as it lies there, Parquet and JSON as PostgreSQL's text format, a piece at a time."""
+"""Files in the form in which `sluice load` sends them: CSV unchanged, Parquet and JSON as PostgreSQL's text format, a
+piece at a time.
+"""
 
 from __future__ import annotations
 

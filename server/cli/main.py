@@ -1,7 +1,7 @@
 """The `sluice` command.
 
-This module imports typer alone; each command imports what it runs. So `sluice --help` and a mistyped flag are answered at once,
-and no command waits for the modules of another.
+This module imports typer only; each command imports the modules that it runs. `sluice --help` and a mistyped flag are
+therefore answered at once, and no command waits for the modules of another.
 """
 
 from __future__ import annotations

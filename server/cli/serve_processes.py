@@ -1,4 +1,4 @@
-"""`sluice serve --processes N`: the dispatcher and its members, as the command starts them."""
+"""`sluice serve --processes N`: starts the dispatcher and its members."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""`sluice spark-env`: the Python libraries that Spark's tasks import, for executors on machines of their own.
+"""`sluice spark-env`: packs the Python libraries that Spark's tasks import, for executors on machines of their own.
 
-Executors run Python: the tasks that send rows to members, and those that compute what Spark lacks. The code of Sluice is sent along
-with each application; its libraries are not. They are packed here, as they are installed beside this command, into an archive that
-Spark takes to each executor and unpacks there:
+Executors run Python: in the tasks that send rows to members, and in those that compute functions that Spark lacks. The
+code of Sluice is shipped with each application; its libraries are not. This command packs the libraries, as they are
+installed beside it, into an archive that Spark copies to each executor and unpacks there:
 
-    bin/python          begins the interpreter of the executor's machine with the libraries
+    bin/python          starts the interpreter of the executor's machine with the libraries
     site-packages/      the libraries, of this interpreter's version and this machine's kind
 
     [spark.conf]
     "spark.archives" = "/path/env.tar.gz#environment"
     "spark.pyspark.python" = "./environment/bin/python"
 
-The interpreter itself stays out: one that a virtual environment refers to cannot be moved. PySpark stays out too: Spark brings
-its own.
+The archive contains neither the interpreter, because one to which a virtual environment refers cannot be moved, nor
+PySpark, because Spark brings its own.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""The activity of all members, asked of each over the mesh: one question and one answer a member, within a bounded time.
+"""The activity of all members, queried over the mesh: one request and one answer per member, within a bounded time.
 
-A member that is lost, or does not answer in time, is named as silent instead of being waited for. A question costs the member that
-answers a few milliseconds of its loop, so there are only so many at a time of one member; further ones are not answered.
+A member that is lost, or does not answer in time, is reported as silent instead of being waited for. A request costs
+the answering member a few milliseconds of its event loop, so a member serves only a bounded number of another member's
+requests at a time; further ones are not answered.
 
-`ClusterActivity.ask_from_thread` is for rows of system tables, which are made on an operation thread: the thread leaves its queue
-to another one while it waits (`engine.catalog.store.request_clock.mark_waiting`).
+`ClusterActivity.ask_from_thread` is for rows of system tables, which are made on an operation thread: the thread hands
+its queue to another thread while it waits (`engine.catalog.store.request_clock.mark_waiting`).
 
-Rejected: members that tell each other at intervals what they do. Nobody looks for most of the time, and who looks wants what is
-true now.
+Rejected: members that report their activity to each other at intervals. Most of the time nobody looks, and a viewer
+wants the current state.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The socket of one control connection, and its `wire.mesh.control_channel.ControlChannel`."""
+"""The socket of one control connection, and its protocol machine (`wire.mesh.control_channel.ControlChannel`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The control connections of a member by number, attempts included, and since when each of them has been silent.
+"""The control connections of a member by number, dial attempts included, with the time at which each was last heard.
 
-A member is suspected, and then lost, by the silence of its own connection alone (`server.cluster.membership`).
+A member is suspected, and then lost, because of the silence of its own connection only (`server.cluster.membership`).
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""Movements of cursors carried between members: questions with their answers, each found again by its request's number.
+"""Routes movements of cursors between members: requests and their answers, matched by the request's number.
 
-One object a member, for both ends. As the one that asks it is `server.cursors.remote_cursors.Asking`; as the initiator it has a
-task for each question, which visits the session that has the cursor (`server.cluster.initiator_cursors`). A question to this
-member itself goes the same way, without a connection.
+Each member has one router, which serves both ends. At the requesting end it is `server.cursors.remote_cursors.Asking`.
+At the initiator, it runs one task per request, which visits the session that owns the cursor
+(`server.cluster.initiator_cursors`). A request to this member itself takes the same path, without a connection.
 
-Deadlines are the asking session's: its statement_timeout, cancel requests and its client's leaving interrupt the wait, here
-and now, whatever the other member does; the initiator is told that nobody waits (`CursorAbandoned`). It has no deadline of its
-own, since it cannot know of the client's; what it works on for a member that is lost, it gives up.
+The requesting session enforces deadlines: its statement_timeout, a cancel request, or the loss of its client interrupts
+the wait at once, whatever the other member does, and the initiator is told that nobody waits any more
+(`CursorAbandoned`). The initiator has no deadline of its own, since it cannot know the client's. If the requesting
+member is lost, the initiator gives up the work for it.
 
-Rejected: carrying rows over a data connection with credits. A page is asked for by a client and is small; a stream would make
-the initiator produce ahead of a client that may never ask again.
+Rejected: sending rows over a data connection with credits. A client asks for one small page at a time; a stream would
+make the initiator produce rows ahead for a client that may never ask again.
 """
 
 from __future__ import annotations

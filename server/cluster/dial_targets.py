@@ -1,6 +1,8 @@
-"""The addresses that are worth dialling: seeds, and where members were that this one has lost or has only been told of.
+"""The addresses that a member dials: seeds, and the addresses of members that it has lost or has only heard of from
+others.
 
-Lost connections are dialled again at once, then with growing pauses; seeds for ever (`server.cluster.membership`).
+A lost connection is dialled again at once, then with growing pauses; seeds are dialled for ever
+(`server.cluster.membership`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attempts at control connections: a task for each address that is being dialled."""
+"""Attempts to open control connections: one task for each address that is being dialled."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""The directory of a local cluster: its processes (cluster.json), a secret, a configuration for each member.
+"""The directory of a local cluster: its processes (cluster.json), a secret, and a configuration for each member.
 
     DIR/cluster.json           the members: names, roles, addresses, process ids with their start times
-    DIR/secret                 what members prove to each other that they know; readable by its owner alone
+    DIR/secret                 the secret by which members authenticate each other; readable by its owner only
     DIR/catalog.sqlite         the catalog that they share
     DIR/topology.yaml          the topology file, if one was given, with the addresses that the members have here
     DIR/<member>/member.toml   the member's configuration; member.log beside it, its own files in .sluice
     DIR/...                    data: relative paths of tables begin at DIR for every member
 
-A process is the one that was started only if its start time says so: process ids are used again, and `down` must never
-signal a stranger.
+A process is taken for the one that was started only if its start time matches: the system reuses process ids, and
+`down` must never signal an unrelated process.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Final figures of distributed statements: asked of the other members at the end, and put into the graph that the history keeps.
+"""Final counters of distributed statements: requested from the other members when a statement ends, and merged into
+the graph that the history keeps.
 
-The initiator has the counters of its own streams only. Those between two other members are in these members' memory for some time
-(`engine.runtime.ended_figures`), and their parts of the query may end a little later than the statement: a member whose instances
-still run is asked again. Only statements that keep a graph are asked for, which took long compared with a question.
+The initiator has the counters of its own streams only. The counters of a stream between two other members stay in their
+memory for some time (`engine.runtime.ended_figures`). Their parts of the query may end a little later than the
+statement, so a member whose instances still run is asked again. Only statements whose graph is kept are completed; they
+took long compared with such a request.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Cursors of this member's sessions, moved by other sessions: the initiator's part of `server.cursors.remote_cursors`.
+"""Moves cursors of this member's sessions on behalf of other sessions: the initiator's part of
+`server.cursors.remote_cursors`.
 
-A cursor is found by its query's id, and only for the user and database that it belongs to: for anybody else it does not exist.
-It is moved as a visitor of the session that has it (`server.cursors.cursor_lease`), outside of that session's transaction: an
-error breaks the cursor, and nothing else of the session. What it held is released at once.
+A cursor is found by its query's id, and only by its own user in its own database; to anybody else it does not exist.
+The movement is a visit to the session that owns the cursor (`server.cursors.cursor_lease`) and is outside of that
+session's transaction: an error breaks the cursor and nothing else of the session. The resources of a broken cursor are
+released at once.
 """
 
 from __future__ import annotations

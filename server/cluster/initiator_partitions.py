@@ -1,7 +1,9 @@
-"""Partitions of cursors of this member's sessions, for other sessions: the initiator's part of `server.cursors.remote_partitions`.
+"""Serves partitions of cursors of this member's sessions to other sessions: the initiator's part of
+`server.cursors.remote_partitions`.
 
-Pages are taken from the cursor by visits of the session that has it, one after another. Who finds that session at work waits:
-several readers of one cursor are what partitions are for, other than FETCH by query id (`server.cluster.initiator_cursors`).
+Pages are taken from the cursor by visits to the session that owns it, one after another. A reader that finds that
+session busy waits, because several readers of one cursor are the purpose of partitions; a FETCH by query id is refused
+instead (`server.cluster.initiator_cursors`).
 """
 
 from __future__ import annotations

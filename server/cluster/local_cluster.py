@@ -1,12 +1,14 @@
-"""`sluice cluster`: several members on this machine, as processes of their own, over one catalog and one directory.
+"""`sluice cluster`: several members on this machine, each a process of its own, over one catalog and one directory.
 
-`up` starts them and returns when all answer and know each other; `status` asks each; `down` ends them. The members outlive
-the command: each has its own session, so that nothing that happens to the terminal reaches it, and a log file. What runs is
-written down (`server.cluster.files`) before it is waited for, so that `down` can end whatever an interrupted `up` left.
+`up` starts the members and returns when all of them answer and know each other; `status` asks each; `down` ends them.
+The members outlive the command: each leads a session of its own, so that no signal of the terminal reaches it, and
+writes to a log file. `up` records each process (`server.cluster.files`) before it waits for it, so that `down` can end
+what an interrupted `up` has left.
 
-All ports but the first member's are free ones, chosen before anybody starts and written into the configurations, so that a
-member that is started again is found where it was. With a topology file its nodes are the members, and its addresses are
-replaced by theirs, in a copy: the file is that of the real cluster, tried out on one machine, where its addresses are not.
+All ports but the first member's are free ones. They are chosen before any member starts and written into the
+configurations, so that a restarted member has its old address. With a topology file, its nodes are the members, and a
+copy of the file gets the addresses of the local members: a topology of a real cluster can be tried out on one machine,
+where its addresses do not exist.
 """
 
 from __future__ import annotations

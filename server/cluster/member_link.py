@@ -1,4 +1,6 @@
-"""The link of a member to others, as its configuration has it: who it is, where it is reached, whom it looks for."""
+"""Builds a member's identity and the options of its links from its configuration: name, addresses, and the peers to
+dial.
+"""
 
 from __future__ import annotations
 

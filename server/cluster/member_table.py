@@ -1,4 +1,4 @@
-"""The members that are known beside this one: a record each, with what it has said of itself and the link that leads to it."""
+"""The other members that are known: for each a record with its identity, its state and the link to it."""
 
 from __future__ import annotations
 

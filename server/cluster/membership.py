@@ -1,30 +1,34 @@
-"""Cluster membership: events and the time in, actions out. `server.cluster.mesh_link` owns the sockets and performs them.
+"""Cluster membership as a pure machine: events and the time in, actions out. `server.cluster.mesh_link` owns the
+sockets and performs the actions.
 
-Every member keeps a control connection with every other, and believes only its own: a member is up because *we* hear it. What
-members tell each other is whom they are connected to, which says where to dial and nothing more. So there is no opinion about
-a third member to spread, to be outdated, or to keep a dead one alive.
+Every member keeps a control connection to every other member, and derives a member's state from its own connection
+only: a member is up because *this* member hears it. Members tell each other to whom they are connected, but that only
+says which addresses to dial. So no member spreads an opinion about a third one, which could be outdated or keep a dead
+member alive.
 
     joining --> up <--> suspect      suspect: half of `failure_after` without a byte
                  |  draining         as up; it said that it takes no new queries
                  v
             lost, left               back to up with a new connection; forgotten after `forget_after`
 
-**One connection a pair.** Both may dial at once. The connection that the member with the smaller id dialled is kept: it refuses
-the other's ("redundant") from when its own has reached the other end, and the other accepts and gives its own attempt up.
-A member only dials when it has no connection, so one that calls although we have its earlier call open has lost that: the new
-one takes its place, and the old one is reported as lost.
+**One connection per pair.** Both members may dial at the same time. The connection that the member with the smaller id
+dialled is kept: once its own attempt has reached the other end, this member refuses the other's connection
+("redundant"), and the other member accepts and gives up its own attempt. A member dials only while it has no
+connection. If a peer dials although its earlier connection to us is still open here, the peer has lost that one: the
+new connection replaces it, and the old one is reported as lost.
 
-**One name, one member.** An incarnation is one start of a process. A new incarnation takes the old one's place when that is
-gone, or when it has the same address, where only one process can be; else the name is taken, and the later one is refused.
+**One member per name.** An incarnation is one start of a process. A new incarnation replaces the old one if the old one
+is gone or has the same address, at which only one process can listen. Otherwise the name is taken, and the new
+incarnation is refused.
 
-Lost connections are dialled again at once, then with growing pauses: by both ends, so that one way through is enough. Seeds
-are dialled for ever.
+A lost connection is dialled again at once, then with growing pauses. Both ends dial, so one direction that works is
+enough. Seeds are dialled for ever.
 
-The parts: connections and their silence (`control_links`), members and what they said (`member_table`), addresses (`dial_targets`).
-Here is what they decide together.
+The parts: connections and their silence (`control_links`), members and what they reported (`member_table`), addresses
+(`dial_targets`). This module makes the decisions that need all of them.
 
-Considered and rejected: gossip with a failure detector of rumours (SWIM: fewer connections with thousands of members, but
-queries need the connection to each participant anyway, and fail-fast is about that connection), and a coordinator.
+Considered and rejected: gossip with a failure detector of rumours (SWIM: fewer connections with thousands of members,
+but queries need the connection to each participant anyway, and fail-fast is about that connection), and a coordinator.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The actions of the membership machine, which whoever owns the sockets performs (`server.cluster.mesh_link`)."""
+"""The actions that the membership machine returns; the owner of the sockets performs them
+(`server.cluster.mesh_link`).
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,14 @@
-"""A member's links to the others: the sockets of the control connections, driven by `server.cluster.membership`.
+"""A member's links to the other members: the sockets of the control connections, driven by
+`server.cluster.membership`.
 
-`MeshLink` is what the engine knows as `engine.contracts.mesh.Mesh`. It performs the actions of the membership machine, drives
-a `wire.mesh.control_channel.ControlChannel` for each connection, and gives both the time. Everything is on the loop's thread;
-what it holds is a task for each address that is being dialled, a timer, and the connections. `close` ends them all and
-returns when they are gone.
+`MeshLink` implements `engine.contracts.mesh.Mesh`. It performs the actions of the membership machine, drives a
+`wire.mesh.control_channel.ControlChannel` for each connection, and gives both the time. Everything runs on the loop's
+thread. A link owns a task for each address that is being dialled, a timer, and the connections; `close` ends them all
+and returns when they are gone.
 
-A message is written to the socket's buffer when it is sent. Nothing is kept for later: a member that cannot be reached now
-gets nothing, and what a broken connection had under way is lost with it. So messages come in order and at most once.
+A message is written to the socket's buffer when it is sent. Nothing is queued beyond that: a member that is unreachable
+receives nothing, and messages in flight on a broken connection are lost with it. So messages arrive in order and at
+most once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Routers between members, for their sessions: activity, cancels, cursors, notifications."""
+"""Routers between members, on behalf of their sessions: activity, cancel requests, cursors, notifications."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """Routing of messages between the members' servers, and of cancel requests that reached a member without the session.
 
-`ServerMesh` is the mesh that the engine is given: it takes out the server's own messages (numbers 80 and up) and passes on the
-rest. `CancelRouter` sends and receives cancel requests (`server.cluster.cursor_routing`: movements of cursors). They have no
-answer: the protocol does not tell the client whether its cancel request reached a session, and `pg_cancel_backend` returns only
-whether the request could be sent.
+`ServerMesh` is the mesh that the engine is given: it takes out the server's own messages (numbers 80 and up) and passes
+on the rest. `CancelRouter` sends and receives cancel requests (`server.cluster.cursor_routing` does so for movements of
+cursors). Cancel requests have no answer: the protocol does not tell the client whether its cancel request reached a
+session, and `pg_cancel_backend` returns only whether the request could be sent.
 
-Rejected: asking all members. The process id names the member (`server.session.cancel`), so that a cancel request is one message, or
-none if no member has that id.
+Rejected: asking all members. The process id names the member (`server.session.cancel`), so a cancel request is one
+message, or none if no member has that id.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""How many of the process's file descriptors clients may take: so many that those who are there can go on.
+"""Limits how many of the process's file descriptors clients may take, so that running sessions can go on.
 
-In PostgreSQL a client's socket takes a descriptor of a process of its own. Here all are one process's: without a bound, clients
-that only connect would leave none to the files that other sessions' queries have to open. So some are kept from them, and a
-client that comes when only these are left is refused as one too many.
+In PostgreSQL each client's socket takes a descriptor of a process of its own. Here all clients share one process:
+without a limit, clients that only connect would leave no descriptors for the files that other sessions' queries have to
+open. Some descriptors are therefore reserved, and a client that connects when only these are left is refused as one too
+many.
 
-How many are taken is told by a new socket's number: POSIX gives the lowest that is free. Rejected: counting what is open, which
-costs more the more there is.
+The number of descriptors in use is estimated from the number of a new socket: POSIX assigns the lowest free one.
+Rejected: counting the open descriptors, which costs more the more there are.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""Full garbage collections, at moments when few objects are alive.
+"""Runs full garbage collections at moments when few objects are alive.
 
-A full collection looks at all objects of the process while every session waits: a second where a long statement is being read,
-which has made some millions of them, and finds nothing, since they are all in use. The interpreter begins one by itself when a
-quarter more objects have lived through the two younger generations, and so several times during each such statement. So a member
-switches those off, and a thread begins them instead: when many objects have lived through, and those of long statements
-(`PlanningPool.live_nodes`) are few. A collection that is due is put off for some minutes at most, and not at all above half of
-the limit of the process's memory.
+A full collection visits all objects of the process while every session waits. During the parse of a long statement,
+which has made some millions of objects, that takes a second and frees nothing, since all of them are in use. The
+interpreter starts a full collection when the objects that have survived the two younger generations have grown by a
+quarter, and so several times during each such statement. A member therefore disables the interpreter's full
+collections, and a thread starts them instead: when many objects have survived and few nodes of long statements are
+alive (`PlanningPool.live_nodes`). A collection that is due is postponed for some minutes at most, and not at all while
+the process uses more than half of its memory limit.
 
-A tree of sqlglot's is garbage that only collections find, 40 objects and 7 kB of the shortest statement. Those of long statements
-are taken apart before (`engine.runtime.disposal`), so that what is left to find is little.
+A tree of sqlglot's is garbage that only collections find: 40 objects and 7 kB for the shortest statement. Trees of long
+statements are taken apart before (`engine.runtime.disposal`), so that little is left to find.
 
 However many objects are alive, collections take at most a fiftieth of the time.
 """

@@ -1,10 +1,10 @@
-"""Free memory in the C library's heaps, given back to the system now and then.
+"""Returns free memory of the C library's heaps to the system from time to time.
 
-glibc keeps what is freed for whoever asks next, in one heap for each of up to eight threads a processor, and gives back by itself
-only what lies at a heap's end. A member has some sixty threads, and what a statement frees lies between what others still hold: one
-that had served a mixed load for half an hour held 100 MiB more than it used, of 750, and ever more with time. `malloc_trim` gives
-back every free page, wherever it lies; a heap is locked meanwhile, for some milliseconds, so it is not done often. Where the C
-library has no such function, there is nothing to do.
+glibc keeps freed memory for later allocations, in up to eight heaps per processor, one for each of as many threads, and
+by itself returns only the free memory at the end of a heap. A member has some sixty threads, and what a statement frees
+lies between what others still hold: a member that had served a mixed load for half an hour held 100 MiB more than it
+used, of 750, and ever more with time. `malloc_trim` returns every free page, wherever it lies; it locks each heap for
+some milliseconds, so it is not called often. If the C library has no such function, nothing is done.
 """
 
 from __future__ import annotations

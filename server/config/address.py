@@ -1,4 +1,6 @@
-"""Addresses that something listens at: host and port, as the configuration, the command line and other members write them."""
+"""Addresses on which something listens: host and port, as the configuration, the command line and other members write
+them.
+"""
 
 from __future__ import annotations
 

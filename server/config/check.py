@@ -1,13 +1,14 @@
-"""`sluice serve --check`: every mistake of a configuration in one run, each with its key and where it was said.
+"""`sluice serve --check`: reports every mistake of a configuration in one run, each with its key and its source.
 
-A configuration that is wrong in one place is looked at further without that place: pydantic tells the mistakes of fields together,
-but asks the checks of a section and of the whole only where all fields are right, and ends with the first that fails. What follows
-only from a part having been left out is not told.
+Pydantic reports the mistakes of all fields together, but runs the validators of a section and of the whole
+configuration only if all fields are valid, and stops at the first validator that fails. So a configuration with a
+mistake is validated again without the invalid part. Mistakes that arise only because a part was left out are not
+reported.
 
-Then this machine is asked what the member will need of it: folders that are there or can be made and written, ports that are free,
-what Spark's master needs. Nothing is made, and nothing is started.
+Then the check asks this machine for what the member will need: folders that exist or can be created and written, ports
+that are free, and what Spark's master needs. Nothing is created or started.
 
-Roles that the rules of authentication name and the catalog does not have are told as a warning: they may be created later.
+Roles that the rules of authentication name and the catalog does not have are warnings: they may be created later.
 """
 
 from __future__ import annotations

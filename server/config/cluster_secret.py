@@ -1,7 +1,8 @@
-"""The cluster's secret where nobody has given one: a file that the first member makes and all who share its folder read.
+"""The cluster's secret if the configuration gives none: a file that the first member creates and that all members with
+the same folder read.
 
-Neighbours: `server.config.config` says when a member needs a secret, `server.cluster.files` keeps that of a local cluster,
-`wire.mesh.control_channel` proves that both ends know it.
+Neighbours: `server.config.config` decides when a member needs a secret, `server.cluster.files` keeps that of a local
+cluster, `wire.mesh.control_channel` proves that both ends know it.
 """
 
 from __future__ import annotations

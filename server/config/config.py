@@ -1,7 +1,7 @@
 """A member's configuration: a file (TOML or YAML), then SLUICE_* environment variables, then command-line flags.
 
-Later sources win, key by key. Everything has a default, so a member runs without any. A mistake names its key, where it
-came from and, for a file, the line.
+Later sources override earlier ones, key by key. Every key has a default, so a member runs without a configuration. An
+error names the key, its source and, for a file, the line.
 
     listen = "127.0.0.1:5432"
     data = "/srv/lake"
@@ -11,7 +11,7 @@ came from and, for a file, the line.
     [settings]
     TimeZone = "Europe/Paris"
 
-As environment: SLUICE_LISTEN, SLUICE_SPARK__MASTER (two underscores go down a level).
+As environment variables: SLUICE_LISTEN, SLUICE_SPARK__MASTER (two underscores separate the levels).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors of the configuration, apart from `server.config.config`, so that a module that catches them need not import pydantic."""
+"""Errors of the configuration, in a module of their own, so that a module that catches them need not import pydantic."""
 
 from __future__ import annotations
 

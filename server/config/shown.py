@@ -1,7 +1,8 @@
-"""A configuration as it may be shown: its secrets are not in it.
+"""Removes secrets from a configuration so that it can be shown.
 
-A key is secret by its name, whatever section it stands in, and so is everything below `properties`, which pyiceberg's catalogs
-read; a URL loses its user and password. `Redactor` takes the secrets themselves out of other texts, wherever they have come to.
+A key is secret by its name, in whatever section it occurs, and so is everything below `properties`, which pyiceberg's
+catalogs read; URLs lose their user and password. `Redactor` removes the secrets themselves from other texts, wherever
+they occur.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The sources of a member's configuration: command line, environment, file; and where a mistake was made, for its message.
+"""The sources of a member's configuration (command line, environment, file), and the location of each mistake in them,
+for messages.
 
-`server.config.config` says what the values mean.
+`server.config.config` defines what the values mean.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Files and settings that a member reads when it starts, with what is wrong with them as the reason why it does not."""
+"""Reads the files and settings that a member needs to start. A mistake in them becomes the reason why the member does
+not start.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a topology file (YAML); what it means is `engine.plan_ir.topology`'s.
+"""Reads a topology file (YAML); `engine.plan_ir.topology` defines what it means.
 
     logical:
       - name: orders
@@ -12,10 +12,10 @@
           - {logical: orders, type: parquet, path: orders/north}
       - {name: n3, address: 10.0.0.3:7432}
 
-Three readers, one after another: PyYAML composes a tree of nodes with their lines, pydantic checks the shape, and
-`faults` the meaning. All mistakes of a stage are told at once, each with its file, line and key. The tree is kept for the
-lines only; searching the text for a key (as `server.config.config` does for TOML, which has no marks) finds the wrong one of many
-nodes that look alike.
+Three stages run one after another: PyYAML composes a tree of nodes with their lines, pydantic validates the shape, and
+`faults` the meaning. All mistakes of a stage are reported together, each with its file, line and key. The tree is kept
+only for the lines. Searching the text for a key (as `server.config.config` does for TOML, which has no marks) would
+find the wrong one among many nodes that look alike.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""A position over the rows of one execution: the object behind SQL cursors and protocol portals.
+"""A position in the rows of one execution: the object behind SQL cursors and protocol portals.
 
-Rows are pulled from the execution's stream as they are asked for. What has been given is kept only where the cursor may
-move backward: always with SCROLL (beyond a limit on disk), never with NO SCROLL or for a protocol portal, and where neither
-was said, as long as it is little. In the last case PostgreSQL decides by the plan; here a cursor that has outgrown the
-limit refuses to go back, as PostgreSQL's does where the plan cannot: an error, never other rows.
+Rows are pulled from the execution's stream on demand. Rows that were given are kept only if the cursor may move
+backward: always with SCROLL (on disk beyond a limit), never with NO SCROLL or for a protocol portal, and if neither was
+specified, only up to the limit in memory. In the last case PostgreSQL decides by the plan; here a cursor that has
+outgrown the limit refuses to move backward, as PostgreSQL's does if the plan cannot: it raises an error and never gives
+other rows.
 
 The arithmetic of positions is PostgreSQL's, endpoints included (pquery.c: PortalRunSelect, DoPortalRunFetch,
-DoPortalRewind): `position` is the number of the row it stands on, 0 before the first; `at_end` is beyond the last.
+DoPortalRewind): `position` is the number of the current row, 0 before the first; `at_end` means beyond the last.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Work that is done in a session while its own client says nothing: cursors of it that other sessions move.
+"""Leases of a session to another session that moves one of its cursors, while the session's own client is silent.
 
-A session's portals are used by one task at a time. Its own task is that one, but for the time in which it waits for its client
-between two commands; then one visitor may do something, and a command that arrives meanwhile waits until it has. Who comes
-while the session works, or while there is a visitor, is sent away (55006) rather than kept waiting: a cursor that two use
-at once is a mistake of theirs, and a queue would hide it. Who reads a partition of a cursor is no such mistake, and waits (`free`).
+Only one task at a time uses a session's portals. That is the session's own task, except while it waits for its client
+between two commands. Then one visitor may work, and a command that arrives meanwhile waits until the visitor has
+finished. A visitor that arrives while the session works, or while another visitor is there, is refused (55006) rather
+than kept waiting: two users of one cursor at the same time are a mistake in the application, and a queue would hide it.
+Readers of a cursor's partitions are no such mistake, and wait (`free`).
 
-Rejected: giving the work to the session's own task. It waits for its socket there, and would have to be woken and put back for
-every page; and an interrupt that is meant for the visitor would reach the session.
+Rejected: having the session's own task do the work. That task waits for its socket, and would have to be woken and put
+back for every page; and an interrupt that is meant for the visitor would reach the session.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Pages of a cursor between members: taken from a movement, as bytes, and back; and the columns that they have.
+"""Pages of a cursor between members: taken from a movement as bytes, and decoded again, with the descriptions of their
+columns.
 
-A page is bounded by bytes and not by rows alone, so that neither member holds more of a wide row's FETCH ALL than that. Its
-bytes are an Arrow IPC stream: it has its own schema, since the dimensions of arrays are known only from the rows.
+A page is bounded in bytes and not only in rows, so that a FETCH ALL of wide rows costs neither member more memory than
+that. Its bytes are an Arrow IPC stream with a schema of its own, since the dimensions of arrays are known only from the
+rows.
 """
 
 from __future__ import annotations

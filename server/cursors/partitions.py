@@ -1,10 +1,12 @@
-"""Partitions of a cursor's rows: which ones were asked for, whose turn it is, and with what error all of them end.
+"""The partitions of a cursor's rows: which of them were claimed, which reader is next, and the error with which all of
+them end.
 
-The rows are not divided beforehand. Whoever reads a partition gets the rows that come next, in the query's order, so that all
-partitions together have each row once, no partition waits for another's reader, and nothing is kept for one that nobody reads.
+The rows are not divided beforehand. A reader of any partition gets the rows that come next in the query's order. So all
+partitions together have each row once, no partition waits for another's reader, and no rows are kept for a partition
+that nobody reads.
 
-Rejected: a share of rows for each partition, round robin. The slowest reader, or one that never comes, holds up all others, or
-rows are kept for it without bound. Source: docs/adr/0015-copy-by-partition.md.
+Rejected: a fixed share of the rows for each partition, round robin. The slowest reader, or one that never comes, would
+hold up all others, or rows would be kept for it without bound. Source: docs/adr/0015-copy-by-partition.md.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Portals: statements with arguments, run as far as their client asked, and the table of a session's portals.
+"""Portals: statements with arguments, run as far as the client has asked, and the table of a session's portals.
 
-A portal of the protocol (Bind) and a SQL cursor (DECLARE) are the same object and share their names, so that FETCH works
-on one and Execute on the other. Each has an execution of its own, so that any number may be suspended in one session.
-It ends with its transaction or with the savepoint it was made under; WITH HOLD, it is read out at COMMIT and stays.
+A portal of the protocol (Bind) and a SQL cursor (DECLARE) are the same kind of object and share a namespace, so that
+FETCH works on the former and Execute on the latter. Each portal has its own execution, so any number of them may be
+suspended in one session. A portal ends with its transaction or with the savepoint under which it was created; a portal
+WITH HOLD is read to its end at COMMIT and stays.
 """
 
 from __future__ import annotations

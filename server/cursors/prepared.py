@@ -1,7 +1,7 @@
-"""A session's prepared statements by name: those of the protocol's Parse and of SQL's PREPARE share the names.
+"""A session's prepared statements by name: the protocol's Parse and SQL's PREPARE share the names.
 
-What a statement *is* here: the parsed statement, and the engine's analysis of the part of it that the engine runs (all of
-a query; the query of DECLARE; nothing of BEGIN).
+A prepared statement consists of the parsed statement and of the engine's analysis of the part that the engine runs (all
+of a query; the query of DECLARE; nothing of BEGIN).
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""Cursors of other sessions, by their query's id, as the session that fetches from them sees them.
+"""Cursors of other sessions, addressed by their query's id, as seen by the session that fetches from them.
 
-A load balancer brings `FETCH 100 FROM "m1:1763..."` to any member, and to a session that did not declare the cursor. The id
-names the initiator; `Asking` (`server.cluster.cursor_routing`) carries the statement there and brings the answer.
+A load balancer may bring `FETCH 100 FROM "m1:1763..."` to any member, and to a session that did not declare the cursor.
+The id names the initiator; `Asking` (`server.cluster.cursor_routing`) carries the statement to it and brings the
+answer.
 
-A FETCH is one movement and as many pages as its bytes need; the initiator keeps nothing of it between two. So a page is asked
-for with the place where the cursor has to stand, and one that somebody else has moved meanwhile refuses. What a page has
-passed is *settled* when the rows after it have come, the last one when the client has been given all; a movement that does
-not get there is *abandoned*, and the initiator breaks the cursor: rows that nobody has seen are never skipped in silence.
+A FETCH is one movement and as many pages as its bytes need; the initiator keeps no state of it between two pages. So
+each request for a page names the position at which the cursor must be, and a cursor that somebody else has moved
+meanwhile refuses it. A page is *settled* when the rows after it have arrived, the last one when the client has been
+given all rows. A movement that does not get that far is *abandoned*, and the initiator breaks the cursor: rows that
+nobody has seen are never skipped silently.
 
 Source: the client-protocol seed, 2.2, 2.3 and 3.2; its authors left the routing for later.
 """

@@ -1,8 +1,8 @@
-"""Rows that a cursor keeps: in memory up to a limit, beyond it in a temporary file of Arrow IPC messages.
+"""The rows that a cursor keeps: in memory up to a limit, beyond it in a temporary file of Arrow IPC messages.
 
-What SCROLL cursors have fetched, and what a WITH HOLD cursor still has to give when its transaction ends. The file has no
-name in the file system (it is unlinked when it is made), so that nothing is left behind whatever happens to the member.
-File work is done on a thread of the loop's default pool, never on the loop.
+They are the rows that a SCROLL cursor has fetched, and those that a WITH HOLD cursor has not given when its transaction
+ends. The file is unlinked as soon as it is created, so that nothing is left behind whatever happens to the member. File
+I/O runs on a thread of the loop's default pool, never on the loop.
 
 Rejected: Arrow's own file format, which can be read only after its footer is written; here batches are read back while
 more are appended, so the index of (first row, offset, length) is kept in memory.

@@ -1,8 +1,10 @@
-"""Whether a request was meant for this server, by its Host and Origin headers: against pages of others that a browser is shown.
+"""Checks the Host and Origin headers of a request, so that pages of other sites that a browser shows cannot use this
+server.
 
-A page of somebody else's may have its own name resolve to our address (DNS rebinding), and then reads our answers as its own. Its
-requests carry that name in Host, so only addresses are taken there, and the names that this machine is known by. What changes
-something, and a websocket, must not come from a page of another origin either; a browser names it in Origin.
+A page of another site may have its own host name resolve to our address (DNS rebinding) and then read our answers as
+its own. Its requests carry that name in Host, so only addresses and the known names of this machine are accepted there.
+Requests that change something, and websockets, must also not come from a page of another origin, which a browser names
+in Origin.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The queries and sessions of the door: `buenavista.core.Connection`.
 
-A query is a statement and its result, known by an id and a secret that stands in its addresses beside it (Trino's slug): who was
-given the address may ask for the result, as in Trino. A client that does not ask for a while is taken for gone, and what it left
-running is cancelled. Sessions in a transaction are known by the transaction's id, to their user alone.
+A query is a statement and its result. Its URLs contain its id and a secret (Trino's slug): whoever has the URL may
+fetch the result, as in Trino. A client that sends no request for a while is considered gone, and what it left running
+is cancelled. A session in a transaction is known by the transaction's id, to its own user only.
 """
 
 from __future__ import annotations

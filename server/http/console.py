@@ -1,4 +1,5 @@
-"""The web console: an API for its page and for programs, a member's state as JSON, metrics for Prometheus, and two health checks.
+"""The web console: an API for its page and for programs, a member's state as JSON, metrics for Prometheus, and two
+health checks.
 
     /api/...      `server.http.console_api`
     GET /status   {"member": ..., "members": [...], "engines": {...}, "connections": [...], ...}
@@ -6,9 +7,10 @@
     GET /health   200 as long as the member's loop runs
     GET /ready    200 when clients can connect; 503 with the reason while the member starts, or drains before it ends
 
-It answers on the address of the `console` key, loopback by default. What sessions do is shown to who may see it (`/status`, the
-API); the rest to everybody who can connect. A connection is for one request and lives for a short time, whatever it does with it,
-and there are only so many; websockets, for which one has to be known, last.
+The console listens on the address of the `console` key, loopback by default. The activity of sessions is shown only to
+viewers who may see it (`/status`, the API); everything else is shown to everybody who can connect. A connection serves
+one request and has a short lifetime, and the number of connections is limited. Websockets, which require an
+authenticated viewer, last longer.
 """
 
 from __future__ import annotations

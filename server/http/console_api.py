@@ -2,15 +2,16 @@
 
     POST /api/login                 {"user", "password"}  -> 204 and a cookie, 401
     POST /api/logout                -> 204
-    GET  /api/me                    who looks, 401 where that is not known
+    GET  /api/me                    the viewer; 401 if unauthenticated
     GET  /api/overview              members, sessions, running and finished statements
     GET  /api/queries/{id}          a statement with its graph and Spark's jobs; 404, 403
     POST /api/queries/{id}/cancel   -> 204, 403, 404
     POST /api/explain               {"sql"} -> a graph, 400
     WS   /api/live
 
-Everything but the login wants a viewer (`server.http.console_login`). A POST has the header `X-Sluice-Console: 1`, which no form
-and no page of another origin can send without asking first. Errors are `{"error", "sqlstate"}`.
+Every request but the login requires a viewer (`server.http.console_login`). A POST must have the header
+`X-Sluice-Console: 1`, which a form cannot send, and a page of another origin only after a preflight request. Errors are
+`{"error", "sqlstate"}`.
 """
 
 from __future__ import annotations

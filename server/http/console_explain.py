@@ -1,6 +1,7 @@
-"""The graph of a statement that is not run, for the console: EXPLAIN (DISTSQL, FORMAT JSON) in a session of the viewer's.
+"""Plans a statement for the console without running it: EXPLAIN (DISTSQL, FORMAT JSON) in a session of the viewer, as
+a graph.
 
-The session lives for the one statement, in a transaction that is rolled back.
+The session exists for this one statement, in a transaction that is rolled back.
 """
 
 from __future__ import annotations

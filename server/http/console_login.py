@@ -1,14 +1,15 @@
 """Viewers of the console: the same users, rules and passwords as over the PostgreSQL protocol.
 
-A login is a POST with a name and a password, which `server.auth.gate` judges as at the other doors. The browser then has a
-cookie of 256 random bits; here is its digest, with the user and two clocks: one that a request winds, and one that nobody
-winds. There are only so many at a time, of which the one that was used longest ago gives way.
+A login is a POST with a name and a password, which `server.auth.gate` authenticates as at the other doors. The browser
+then has a cookie of 256 random bits. The member stores its digest with the user and two expiry times: each request
+extends one, nothing extends the other. The number of logins is limited; beyond it the least recently used one is
+evicted.
 
-Without a cookie a request is believed only if it comes from this machine and the rules trust it there under the name
-`CONSOLE_USER`, as they would trust a client of SQL that says that name. A request that a proxy passes on is not taken for one of
-this machine.
+A request without a cookie is accepted only if it comes from this machine and the rules trust the user `CONSOLE_USER`
+from there, as they would trust a SQL client that gives that name. A request that a proxy forwards does not count as one
+from this machine.
 
-Whether a role still exists, and may log in, is looked at with every request.
+Each request checks anew whether the role still exists and may log in.
 """
 
 from __future__ import annotations

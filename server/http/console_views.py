@@ -1,7 +1,8 @@
-"""The answers of the console's API, as values for JSON: the overview and one statement's page, of all members, for one viewer.
+"""The answers of the console's API, as values for JSON: the overview and the page of one statement, from all members,
+for one viewer.
 
-What a statement of somebody else says is hidden as in pg_stat_activity from who may not see it. An overview is asked of the members
-once for all who look at the same time.
+The text of another user's statement is hidden from viewers who may not see it, as in pg_stat_activity. Viewers who look
+at the same time share one request to the members for the overview.
 """
 
 from __future__ import annotations

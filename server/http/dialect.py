@@ -1,12 +1,14 @@
-"""Trino's syntax read, PostgreSQL's written.
+"""Translates Trino's syntax into PostgreSQL's.
 
-What is translated is syntax and the names of types. What functions mean is PostgreSQL's, as everything on this member: a call keeps
-the name that it was written with and is looked up among PostgreSQL's functions, so that what PostgreSQL has not is refused (42883).
-sqlglot would put an expression of its own in its place, and some of those answer something else: its `date_diff` rounds
-where Trino's truncates, `try_cast` becomes a cast that fails. The exceptions are syntax in the form of calls (CAST, EXTRACT,
-SUBSTRING ... FROM ...), `if`, and `concat`, in which a null is contagious for Trino and nothing for PostgreSQL.
+Only syntax and the names of types are translated. Functions mean what they mean in PostgreSQL, as everywhere on this
+member: a call keeps its name and is looked up among PostgreSQL's functions, and a function that PostgreSQL lacks is
+refused (42883). sqlglot would replace calls by expressions of its own, some of which give other results: its
+`date_diff` rounds where Trino's truncates, `try_cast` becomes a cast that fails. The exceptions are syntax in the form
+of calls (CAST, EXTRACT, SUBSTRING ... FROM ...), `if`, and `concat`, which returns null for a null argument in Trino
+but ignores it in PostgreSQL.
 
-buenavista's `Rewriter` does the work; `rewrite` is ours, since theirs swallows every error and sends on what it could not read.
+buenavista's `Rewriter` does the work; `rewrite` is overridden here, because theirs swallows every error and passes on
+text that it could not parse.
 """
 
 from __future__ import annotations

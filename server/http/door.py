@@ -1,11 +1,11 @@
-"""The door itself: where it listens, and its end.
+"""The door for Trino's clients: where it listens, and its shutdown.
 
     door = Door(host, bounds)
     await door.start(address)
     ...
     await door.drain(); await door.close()
 
-Where the member has a certificate for its clients, the door speaks https alone, with the same one.
+If the member has a certificate for its clients, the door speaks https only, with the same certificate.
 """
 
 from __future__ import annotations

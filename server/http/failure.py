@@ -1,4 +1,4 @@
-"""Errors as Trino tells them: a number, a name and a kind of its own, beside PostgreSQL's SQLSTATE and message.
+"""Errors in Trino's form: an error code, name and type of Trino's, beside PostgreSQL's SQLSTATE and message.
 
 Source: Trino's StandardErrorCode; PostgreSQL 15, Appendix A "PostgreSQL Error Codes".
 """

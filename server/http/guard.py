@@ -1,11 +1,13 @@
-"""Connections of clients that are not known yet: bounded in number, and in time.
+"""Limits for connections of unauthenticated clients: in number and in time.
 
-uvicorn waits for a connection's first request as long as it takes, and for every further one as soon as its first byte is there.
-At the door (`guarded_protocol`) each request has its time, from the connection's begin or the last answer to the end of the
-request's head. The rest of a request is read once its client is let in (`server.http.routes`). At the console (`short_lived`)
-nobody has to be let in, so a connection lasts for one request and for so long, whatever it does.
+uvicorn waits without limit for a connection's first request, and for every further one once its first byte has arrived.
+At the door (`guarded_protocol`) each request has a time limit, from the start of the connection or the last answer to
+the end of the request's head. The rest of a request is read only after its client is authenticated
+(`server.http.routes`). At the console (`short_lived`) no authentication is required, so a connection serves one request
+and has a fixed lifetime.
 
-Rejected: uvicorn's `limit_concurrency`, which answers 503 to those with sessions because of those that say nothing.
+Rejected: uvicorn's `limit_concurrency`, which answers 503 to clients with sessions because of clients that send
+nothing.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""The console's websocket: an overview each second, and each half second the page of the statement that is followed.
+"""The console's websocket: an overview each second, and each half second the page of the statement that the viewer
+follows.
 
-    server -> page   {"overview": ...}, {"query": ...}; {"query": null, "id": ID} where there is no such statement
+    server -> page   {"overview": ...}, {"query": ...}; {"query": null, "id": ID} if there is no such statement
     page -> server   {"follow": ID or null}
 
-A message is made when the one before it has been taken by the socket, so a page that reads slowly misses some, and nothing is
-queued for it. One that reads nothing for a while answers no ping either, which ends its connection. Whether the viewer may still
-look is asked before each message.
+A message is made only when the socket has taken the one before it, so a page that reads slowly misses some, and nothing
+is queued for it. A page that reads nothing for a while does not answer pings either, which ends its connection. Before
+each message the member checks whether the viewer may still look.
 """
 
 from __future__ import annotations

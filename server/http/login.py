@@ -1,8 +1,9 @@
-"""Logins over HTTP. At the second door by a request's headers: the name in X-Trino-User, the password in Authorization (Basic);
-at the console by what it was logged in with (`server.http.console_login`).
+"""Logins over HTTP. The second door takes them from a request's headers, the name from X-Trino-User and the password
+from Authorization (Basic); the console takes them from its login (`server.http.console_login`).
 
-The rules of `server.auth.gate` decide as for every client. A password over HTTP comes as it is, so it is taken under TLS alone,
-unless a rule for unencrypted connections says `password`. A name without a password is believed where the rules trust.
+The rules of `server.auth.gate` decide as for every client. HTTP sends a password in cleartext, so it is accepted only
+under TLS, unless a rule for unencrypted connections says `password`. A name without a password is accepted if the rules
+trust it.
 """
 
 from __future__ import annotations

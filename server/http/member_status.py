@@ -1,4 +1,4 @@
-"""The state of a member, of which its console and its metrics are made."""
+"""The state of a member, from which its console and its metrics are made."""
 
 from __future__ import annotations
 

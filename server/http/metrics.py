@@ -1,9 +1,11 @@
-"""A member's figures for Prometheus, in its text format by `prometheus_client`.
+"""A member's metrics for Prometheus, in its text format by `prometheus_client`.
 
-A scrape reads what `/status` shows, so that neither has a counter that the other has not. `docs/metrics.md` lists all metrics.
+A scrape reads the same data as `/status`, so neither has a counter that the other lacks. `docs/metrics.md` lists all
+metrics.
 
-A server of several processes gives those of all, whichever is asked, each with the label `process`. Rejected: sums. The longest
-wait, or a limit, has none, and which process is short of something could not be seen; PromQL adds up what there is to add.
+A server of several processes returns the metrics of all processes, whichever is scraped, each with the label `process`.
+Rejected: sums. The longest wait, or a limit, has no sum, and nobody could see which process is short of something;
+PromQL can sum the others.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""The console's page: static files that ask the console's API. There is no build step; browsers read the modules as they are.
+"""The console's page: static files that call the console's API. There is no build step; browsers load the modules as
+they are.
 
     GET /                 index.html
     GET /static/{name}    the style sheet, the modules, the icon
 
-Everything that clients and tables say reaches the page as JSON and is shown as text. Should that fail somewhere, the content
-security policy (`server.http.console`) still lets nothing run that is not a file of this folder.
+Everything that comes from clients and tables reaches the page as JSON and is shown as text. If the page failed to do so
+somewhere, the content security policy (`server.http.console`) would still let only files of this folder run.
 """
 
 from __future__ import annotations

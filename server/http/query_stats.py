@@ -1,8 +1,9 @@
-"""The `stats` of a statement in Trino's answers: what the statement's record, its plan and its result say as of now.
+"""The `stats` of a statement in Trino's answers: computed from the statement's record, its plan and its result at the
+time of the request.
 
-A split is what is scheduled by itself: a task of this member's Spark where it has told of them, else an instance of a fragment, of
-which a query on one member has one. `processedRows` and `processedBytes` are rows and bytes of the result that have been given, as
-nothing counts what was read for them.
+A split is a unit that is scheduled by itself: a task of this member's Spark if Spark has reported any, else an instance
+of a fragment; a query on one member has one instance. `processedRows` and `processedBytes` count the rows and bytes of
+the result that have been given, since nothing counts the input.
 
 Source: Trino, QueryStateInfo and StatementStats.java: the names of states, and that elapsed time includes queued time.
 """

@@ -1,8 +1,8 @@
-"""Metadata queries of Trino's clients: SHOW, DESCRIBE, and relations that PostgreSQL has not, or with other columns.
+"""Metadata queries of Trino's clients: SHOW, DESCRIBE, and relations that PostgreSQL lacks or has with other columns.
 
-Where `information_schema.columns` is read, Trino's stands in its place: with Trino's names of types, and comments.
-`system.jdbc` and `system.metadata` have of Trino's relations what its SQLAlchemy dialect asks for. Each is a query in
-PostgreSQL's SQL, put there by buenavista's `Rewriter.relation`.
+A query of `information_schema.columns` reads Trino's version of it, with Trino's names of types, and comments.
+`system.jdbc` and `system.metadata` have those of Trino's relations that its SQLAlchemy dialect queries. Each relation
+is a query in PostgreSQL's SQL, which buenavista's `Rewriter.relation` inserts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Requests that are answered before the engine is asked: prepared statements, USE, SET SESSION, SHOW.
+"""Requests that are answered without the engine: prepared statements, USE, SET SESSION, SHOW.
 
-In Trino's protocol the client keeps its session: prepared statements, catalog, schema and settings travel with every
-request in headers, and an answer's headers change them. So PREPARE, USE and SET SESSION are answered with a header alone,
-and EXECUTE finds its statement in the request. Its values are put into the tree where the placeholders stand.
+In Trino's protocol the client keeps the state of its session: prepared statements, catalog, schema and settings travel
+with every request in headers, and the headers of an answer change them. So PREPARE, USE and SET SESSION are answered
+with a header only, and EXECUTE finds its statement in the request. The values of EXECUTE replace the placeholders in
+the tree.
 """
 
 from __future__ import annotations

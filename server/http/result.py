@@ -1,8 +1,9 @@
-"""One statement's result on its way to a client that asks for it page by page: `buenavista.core.QueryResult`, in pages.
+"""One statement's result on its way to a client that fetches it page by page: `buenavista.core.QueryResult`, in pages.
 
-Two sides meet here on the loop's thread. The session (`server.http.session`) gives a page when the one before it has been taken, so
-that a client that is slow, or stays away, holds back what runs; at last it says how the statement ended. The door takes: the page,
-nothing yet, or the end. What buenavista's interface tells (`column`, `rows`, `status`) is told of the page that was taken last.
+A producer and a consumer meet here on the loop's thread. The session (`server.http.session`) gives a page only when the
+one before it has been taken, so that a slow or absent client exerts backpressure on the statement; at the end it
+reports how the statement ended. The door takes a page, nothing yet, or the end. The members of buenavista's interface
+(`column`, `rows`, `status`) describe the page that was taken last.
 """
 
 from __future__ import annotations

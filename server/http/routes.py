@@ -1,12 +1,13 @@
-"""HTTP requests and their answers: a statement is posted, and its result fetched from one address after another.
+"""HTTP requests and their answers: a client posts a statement and fetches its result from one URL after another.
 
     POST   /v1/statement                              begins a statement: its id, and the address of its first page
     GET    /v1/statement/executing/{id}/{slug}/{n}    page n, or nothing yet; an address for the next unless that was all
     DELETE the same address                           the client wants no more of it
     GET    /v1/info                                   that there is a server
 
-A page may be asked for twice, where an answer was lost: the last one is kept. An answer waits for its page for about a second.
-Errors of a statement are answers like others (200); HTTP's own statuses are for requests that are none: 401, 404, 413.
+The last answer is kept, so that a client that has lost it may ask for the page again. A request waits for its page for
+about a second. Errors of a statement are answered with status 200; HTTP's error statuses are for invalid requests: 401,
+404, 413.
 
 Source: Trino, "Client REST API"; buenavista.http.main.
 """

@@ -1,12 +1,13 @@
-"""An HTTP server on the member's loop: one socket, uvicorn under an ASGI application, one end for all.
+"""An HTTP server on the member's loop: one socket, uvicorn under an ASGI application, one shutdown path.
 
     server = HttpServer(application, protocol, tls)
     await server.start(address)
     ...
     await server.close()
 
-uvicorn would take the process's signals and log as it pleases; both are the member's. Under TLS a reload's certificate is shown to
-connections to come, since the handshake asks which it is (the callback by which servers choose a certificate by name).
+uvicorn would install its own signal handlers and logging; here both are the member's. After a reload, new TLS
+connections get the new certificate: the handshake asks for it through the callback by which servers choose a
+certificate by name.
 """
 
 from __future__ import annotations

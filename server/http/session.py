@@ -1,10 +1,11 @@
-"""A session of ours whose client has no connection: `buenavista.core.Session`, with a task of its own.
+"""A session whose client has no connection: `buenavista.core.Session`, with a task of its own.
 
-It runs one statement after another, each into a `Result`. One without a transaction ends after its first statement, since the next
-request of the same client may be any other's; one with a transaction lives until that ends, or until nobody has asked for anything
-for a while. It is in the registry like every session: pg_stat_activity shows it, pg_cancel_backend and limits reach it.
+It runs one statement after another, each into a `Result`. A session without a transaction ends after its first
+statement, since the client's next request may reach any other session. One with a transaction lives until the
+transaction ends, or until no request has come for a while. It is in the registry like every session: pg_stat_activity
+shows it, and pg_cancel_backend and limits apply to it.
 
-An error is handled as in `server.pgwire.session`: what ran is closed and rolled back before the client is told.
+An error is handled as in `server.pgwire.session`: the statement is closed and rolled back before the client is told.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""One statement of a session whose client has no connection: understood, prepared, run, and its rows given page by page.
+"""Runs one statement of a session whose client has no connection: parses and prepares it, executes it, and gives its
+rows page by page.
 
-Neighbours: `server.http.session` owns the clocks and the end of the statement; `server.http.result` is where the requests of the
-client meet it.
+Neighbours: `server.http.session` owns the timeouts and the end of the statement; `server.http.result` hands the pages
+to the client's requests.
 """
 
 from __future__ import annotations

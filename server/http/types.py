@@ -1,7 +1,7 @@
-"""Trino's names of PostgreSQL's types, and which of buenavista's families their values belong to.
+"""Trino's names of PostgreSQL's types, and the buenavista type family of their values.
 
-A type that Trino has not is a varchar, whose text is PostgreSQL's: intervals too, since Trino's two hold months or seconds and
-PostgreSQL's holds both.
+A type that Trino lacks is a varchar with PostgreSQL's text. That includes intervals: Trino's two interval types hold
+months or seconds, PostgreSQL's holds both.
 """
 
 from __future__ import annotations

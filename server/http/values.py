@@ -1,12 +1,13 @@
-"""A batch as rows of JSON values, in the forms that Trino's clients read.
+"""Converts a batch to rows of JSON values, in the forms that Trino's clients read.
 
-Column by column, with the kernels that write PostgreSQL's texts (`wire.types.output`): a column becomes an Arrow array whose values
-are what JSON has (numbers, booleans, strings, lists), and Python sees whole columns alone. Decimals are strings, since JSON's
-numbers are doubles to most; bytes are base64, which no library has for columns: all values are encoded at once, each filled up to
-a multiple of three bytes, and what was filled becomes `=` afterwards.
+The conversion works column by column, with the kernels that write PostgreSQL's texts (`wire.types.output`): a column
+becomes an Arrow array of JSON's types (numbers, booleans, strings, lists), so Python handles whole columns only.
+Decimals are strings, since most JSON readers take numbers for doubles. Bytes are base64; no library encodes columns, so
+all values are encoded at once, each padded to a multiple of three bytes, and the padding becomes `=` afterwards.
 
-Timestamps with time zone are told in UTC, whatever the session's zone: a zone's name says two instants for the hour that it
-repeats. What Trino's types cannot hold (infinite dates) is refused rather than told as something else.
+Timestamps with time zone are given in UTC, whatever the session's zone: with a zone's name, an hour that the zone
+repeats would be ambiguous. A value that Trino's types cannot hold (infinite dates) raises an error instead of becoming
+another value.
 """
 
 from __future__ import annotations

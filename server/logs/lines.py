@@ -1,13 +1,14 @@
-"""The member's log as PostgreSQL writes its own: severities, fields and their order, as text or as JSON.
+"""The member's log in the format of PostgreSQL's: severities, fields and their order, as text or as JSON.
 
-What concerns a client's session is an `Entry`, which `report` hands to the standard library's logging together with the
-session it is about. Every other record (of the member's modules and of libraries) is written in the same form, with the name of
-its logger before the message. Text and JSON are two formatters over the same fields, so a program that reads PostgreSQL 15's log
-reads this one.
+A message about a client's session is an `Entry`, which `report` passes to the standard library's logging together with
+the session. Every other record (of the member's modules and of libraries) is written in the same format, with the name
+of its logger before the message. Text and JSON are two formatters over the same fields, so a program that reads
+PostgreSQL 15's log reads this one.
 
-A text of a client cannot pass for a line of the log: each of its lines but the first begins with a tab.
+Text from a client cannot imitate a line of the log: each of its lines but the first begins with a tab.
 
-Source: PostgreSQL 15, elog.c (send_message_to_server_log, log_line_prefix, append_with_tabs), jsonlog.c (write_jsonlog).
+Source: PostgreSQL 15, elog.c (send_message_to_server_log, log_line_prefix, append_with_tabs), jsonlog.c
+(write_jsonlog).
 """
 
 from __future__ import annotations

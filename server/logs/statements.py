@@ -1,7 +1,8 @@
-"""The log of one session's statements: before they run (`log_statement`), after they ran (durations, plans), when they fail.
+"""Logs the statements of one session: before they run (`log_statement`), after they ran (durations, plans), and when
+they fail.
 
-Messages are PostgreSQL's to the letter, so that its log analysers understand them. Passwords in statements are masked. Values of
-parameters are not logged: they are rows.
+Messages are PostgreSQL's to the letter, so that its log analysers understand them. Passwords in statements are masked.
+The values of parameters are not logged, because they are data.
 
 Source: PostgreSQL 15, postgres.c (check_log_statement, check_log_duration, exec_simple_query, exec_execute_message).
 """

@@ -1,7 +1,7 @@
-"""The activity of this member, for its own clients, its console and other members: parts, each bounded.
+"""The activity of this member, for its own clients, its console and other members, in parts, each of a bounded size.
 
-Everything is read at the moment of the question, on the loop. Who may see what is not decided here: whoever shows an answer to a
-client hides what its role may not see.
+Everything is read at the time of the request, on the loop. This module enforces no privileges: whoever shows an answer
+to a client hides what the client's role may not see.
 """
 
 from __future__ import annotations

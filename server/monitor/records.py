@@ -1,4 +1,4 @@
-"""The records of a session's statements (`engine.monitor.record`), and the member's history that they end in."""
+"""The records of a session's statements (`engine.monitor.record`), and the member's history of those that have ended."""
 
 from __future__ import annotations
 

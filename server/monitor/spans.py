@@ -1,4 +1,4 @@
-"""Spans of a session and of its statements (`engine.common.tracing`), made of the statements' records.
+"""Spans of a session and of its statements (`engine.common.tracing`), made from the statements' records.
 
     session                        from its first statement to its end
       statement                    its text without passwords, state, engine, rows
@@ -7,8 +7,9 @@
           edge                     what the fragment's instance has sent
         Spark job                  (`engine.executors.spark.jobs`)
 
-A client whose trace the statement belongs to names it in `sluice.traceparent`, or in its `application_name`: the session's span is
-a child of what was named when it began, a statement under another name is a child of that.
+A client names the trace to which its statements belong in `sluice.traceparent`, or in its `application_name`. The
+session's span is a child of the span that was named when the session's span began; a statement that begins under
+another name is a child of that one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Cancel of one statement by its id, wherever it has come to.
+"""Cancels one statement by its id, in whatever state it is.
 
-A statement that is read, planned or run is interrupted as by pg_cancel_backend, but only as long as it is that statement which its
-session runs. One whose cursor or portal is suspended is not run by anybody: its cursor is broken, as by an error in the middle of a
-FETCH, and what it holds on all members is released. The transaction goes on, and a FETCH says that the cursor cannot be run.
+A statement that is parsed, planned or run is interrupted as by pg_cancel_backend, but only while its session runs that
+statement. No task runs a statement whose cursor or portal is suspended: its cursor is broken, as by an error in the
+middle of a FETCH, and its resources on all members are released. The transaction goes on, and a FETCH reports that the
+cursor cannot be run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A member's tracer, from its configuration: OpenTelemetry's SDK with its OTLP exporter, which are an extra (`sluice[otel]`)."""
+"""Sets up a member's tracer from its configuration: OpenTelemetry's SDK with its OTLP exporter, which are an extra
+(`sluice[otel]`).
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The admission of one client: everything from its startup packet to AuthenticationOk.
 
-Source: PostgreSQL 15, 55.2.1 "Start-up"; `server.pgwire.startup` has its steps, `server.auth.gate` decides who a client is.
+Source: PostgreSQL 15, 55.2.1 "Start-up"; `server.pgwire.startup` has the steps, `server.auth.gate` authenticates.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The engine's view of its client (`engine.contracts.sessions.Client`): a notice to send, connections to cancel, cursors to list.
+"""The engine's view of its client (`engine.contracts.sessions.Client`): it sends notices, cancels connections and
+lists cursors.
 
-The engine calls it from any of its threads; what touches the session is passed on to the loop.
+The engine calls it from any of its threads; calls that touch the session are passed on to the loop.
 """
 
 from __future__ import annotations

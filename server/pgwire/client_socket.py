@@ -1,4 +1,4 @@
-"""A client's socket as the system knows it: addresses, descriptor, TLS."""
+"""A client's socket as the operating system knows it: addresses, descriptor, TLS."""
 
 from __future__ import annotations
 

@@ -1,15 +1,16 @@
 """A client's socket: joins `wire.pg.connection` to an asyncio transport, with bounds in both directions.
 
-*Outward* small messages are gathered and written together; long ones in pieces, waiting for the transport between them, so
-that a client that reads slowly holds one page and not a result. What was gathered is written at `flush`, or by itself
-shortly after, whichever comes first.
+Output: small messages are gathered and written together. Long ones are written in pieces, with a wait for the transport
+between them, so that a client that reads slowly holds one page in memory and not a whole result. Gathered messages are
+written at `flush`, or a short time later, whichever comes first.
 
-*Inward* the socket is read also while a statement runs, which is how a client that has gone is noticed, but only up to a
-bound; from there the kernel holds the client back (`server.pgwire.input_throttle`). While we wait for the client to read, the
-bound is a larger one: a client that writes its whole pipeline before it reads anything must not meet a server that does the same
-(as long as all clients together hold no more than `wire.pg.input_budget` allows).
+Input: the socket is also read while a statement runs, so that the loss of a client is noticed, but only up to a bound;
+beyond it the kernel holds the client back (`server.pgwire.input_throttle`). While the server waits for the client to
+read, the bound is larger: otherwise a client that writes its whole pipeline before it reads anything would deadlock
+with the server (the larger bound applies as long as all clients together hold no more than `wire.pg.input_budget`
+allows).
 
-Neighbours: `server.pgwire.session` is its only user; `server.pgwire.listener` makes it.
+Neighbours: `server.pgwire.listener` makes a stream for each client; `server.pgwire.session` and its parts use it.
 """
 
 from __future__ import annotations

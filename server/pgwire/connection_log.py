@@ -1,4 +1,4 @@
-"""The log's lines about one connection: that it was received, authorized, and ended, and why.
+"""Log lines about one connection: that it was received, authorized and ended, and why.
 
 Source: PostgreSQL 15, log_connections and log_disconnections (postmaster.c, postinit.c, postgres.c).
 """

@@ -1,7 +1,8 @@
-"""The messages of an admitted client: each is read, has its turn at the query protocols, and is answered or its error is.
+"""The message loop of an admitted client: reads each message, passes it to the query protocols, and sends the answer
+or the error.
 
-An error is handled in steps that cannot be interrupted: the portal that ran is closed, the transaction rolled back or
-marked failed, and only then the client is told, so that its next command finds the session as it should be.
+An error is handled in steps that cannot be interrupted: the portal that ran is closed, the transaction is rolled back
+or marked failed, and only then the client is told, so that its next command finds the session in a consistent state.
 
 Source: PostgreSQL 15, 55.2 "Message Flow"; postgres.c (PostgresMain).
 """

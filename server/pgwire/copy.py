@@ -1,7 +1,7 @@
 """The copy subprotocols: rows from the client into a statement, and a statement's rows to the client.
 
-A client that stops in the middle (CopyFail), is slow or goes away is seen here; what is wrong with its rows is the engine's to
-say. Rows are asked for as they are wanted: until then they wait in the client's socket.
+This module handles a client that stops in the middle (CopyFail), is slow or disconnects; the engine reports mistakes in
+the rows. Rows are read on demand: until then they wait in the client's socket.
 
 Source: PostgreSQL 15, 55.2.6 "COPY Operations"; copyfromparse.c (CopyGetData).
 """

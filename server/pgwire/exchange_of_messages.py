@@ -1,7 +1,7 @@
-"""The part of a session that both query protocols use while they answer a message: it runs portals and reports their results.
+"""The part of a session that both query protocols use to answer a message: it runs portals and reports their results.
 
-`server.pgwire.simple_query` and `server.pgwire.extended_query` decide what is answered; `server.pgwire.session` owns this
-object and cleans up after an error by its notes (`server.pgwire.running`).
+`server.pgwire.simple_query` and `server.pgwire.extended_query` decide what is answered. `server.pgwire.session` owns
+this object and, after an error, cleans up by the state that it has recorded (`server.pgwire.running`).
 """
 
 from __future__ import annotations

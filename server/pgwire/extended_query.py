@@ -1,4 +1,5 @@
-"""The extended query protocol: Parse, Bind, Describe, Execute, Close, each answered by itself; Sync ends the transaction.
+"""The extended query protocol: Parse, Bind, Describe, Execute and Close, each answered by itself; Sync ends the
+transaction.
 
 Source: PostgreSQL 15, 55.2.3 "Extended Query" and 55.2.4 "Pipelining".
 """

@@ -1,7 +1,7 @@
 """The FunctionCall message ("fast path"): one built-in function by its OID, with arguments in text or binary.
 
-libpq's PQfn sends it, for large objects mostly, whose functions are not there. Any other function is answered by the query that
-calls it: pg_proc, as the client sees it, says which one the OID means.
+libpq's PQfn sends it, mostly for large objects, whose functions do not exist here. Any other function is answered by a
+query that calls it: pg_proc, as the client sees it, gives the function of the OID.
 
 Source: PostgreSQL 15, 55.2.5 "Function Call"; fastpath.c (fetch_fp_info, parse_fcall_arguments, HandleFunctionRequest).
 """

@@ -1,4 +1,4 @@
-"""The member, as sessions of its clients use it, whichever door they come through."""
+"""The member as the sessions of its clients use it, through whichever door they come."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The pauses in reading from a client: the kernel holds back what would be more than the bound.
+"""Pauses reading from a client at a bound, so that the kernel holds further input back.
 
-While we wait for the client to read, the bound is a larger one, and while we wait for a message there is none, since one that is
-longer must still arrive whole. While reading is paused, the kernel is asked now and then whether the client has hung up.
+The bound is larger while the server waits for the client to read. There is none while the server waits for a message,
+since a message that is longer than the bound must still arrive whole. While reading is paused, the kernel is polled to
+learn whether the client has hung up.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Interrupting a session's task: cancel requests, timeouts, shutdown, a client that has gone.
+"""Interrupts of a session's task: cancel requests, timeouts, shutdown, a client that has disconnected.
 
-An interrupt is a cause (the error that the client will see) and an `asyncio` cancellation of the session's task, delivered
-only where the session said that it may be: inside `command` (anything) or `idle` (only what ends the session). Outside
-of both the session is cleaning up and must not be disturbed; a fatal cause then waits for the next such place, and a
-cancel request is dropped, as PostgreSQL drops one that arrives between commands.
+An interrupt is a cause (the error that the client will see) and an `asyncio` cancellation of the session's task. It is
+delivered only where the session allows it: inside `command` (any interrupt) or `idle` (only one that ends the session).
+Outside of both the session is cleaning up and must not be disturbed; a fatal cause then waits for the next such place,
+and a cancel request is dropped, as PostgreSQL drops one that arrives between commands.
 
-Rejected: a task for each command that can be cancelled whole. It costs a task switch for each message, and the session's
-state would be shared between two tasks.
+Rejected: a task for each command that can be cancelled as a whole. It costs a task switch for each message, and the
+session's state would be shared between two tasks.
 """
 
 from __future__ import annotations

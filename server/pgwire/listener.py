@@ -1,4 +1,4 @@
-"""The listening socket for PostgreSQL clients: a session for each connection, and their common end.
+"""The listening socket for PostgreSQL clients: makes a session for each connection, and ends all of them.
 
     listener = Listener(engine.session.session, ListenerOptions(max_connections=500))
     await listener.start("127.0.0.1", 5432)
@@ -6,9 +6,10 @@
     await listener.drain()
     await listener.close()
 
-`close` returns when nothing is left of any session: no task, no socket, nothing of what they ran.
+`close` returns when nothing is left of any session: no task, no socket, and nothing that they ran.
 
-A member that is one of several processes does not listen: it is handed its clients' sockets (`take_clients`).
+A member that is one of several processes does not listen: the dispatcher hands it its clients' sockets
+(`take_clients`).
 """
 
 from __future__ import annotations

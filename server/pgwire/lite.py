@@ -1,16 +1,17 @@
-"""Lite members: they accept clients and keep no data, so they run no query over tables themselves.
+"""Lite members: they accept clients and store no data, so they run no queries over tables themselves.
 
-Such a member either refuses (`sluice.lite_routing = refuse`: the session is here, answers what reads no table, and says
-like a hot standby that it is read-only, so that a driver with several hosts in its URL goes to a data member), or it is a
-door (`forward`): the connection is carried to a data member, byte for byte, from the startup packet on. Suspended portals,
-COPY, notices and the end are then the data member's, whose process id and key the client gets; a cancel request that
-comes to the door is routed by them (`server.cluster.routing`).
+A lite member treats a client in one of two ways. With `sluice.lite_routing = refuse` the session is on this member: it
+answers statements that read no table, and reports itself as read-only like a hot standby, so that a driver with several
+hosts in its URL goes to a data member. With `forward` the member is a door: it relays the connection to a data member,
+byte for byte, from the startup packet on. Suspended portals, COPY, notices and the shutdown are then the data member's.
+The client gets the data member's process id and key, by which a cancel request that reaches the door is routed
+(`server.cluster.routing`).
 
-The door has looked at the client first (`trust`); the data member sees the door's address and has to trust that one.
-Which way it goes is decided by the startup packet, or the configuration: later there is no way back.
+The door authenticates the client first (`trust`); the data member sees the door's address and has to trust it. The
+startup packet or the configuration decides between the two ways, which cannot be changed later.
 
-Rejected: forwarding statement by statement. It needs a second session that mirrors the first one's transaction, settings,
-prepared statements and portals, and would be wrong wherever it forgot one.
+Rejected: forwarding statement by statement. It needs a second session that mirrors the first one's transaction,
+settings, prepared statements and portals, and would be wrong wherever the mirror is incomplete.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The listener for clients, as a member's configuration has it."""
+"""Makes the listener for clients from a member's configuration."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""An account of the encoded output that a member holds for all of its clients, and the size of the next page of one of them.
+"""A budget for the encoded output that a member holds for all of its clients; it sets the size of each next page.
 
-A page is the rows that are encoded at once. It is held until the client has read all but the last of it, so each client that does
-not read costs a page. The next page takes a part of what is free of the budget: with few such clients it has the wanted size, with
-many it becomes smaller, down to a minimum, at which rows still go out in a few large writes. No client waits for another one.
+A page is the rows that are encoded at once. It is held in memory until the client has read all but the last of it, so
+each client that does not read costs a page. The next page takes a share of what is free of the budget: with few such
+clients it has the wanted size; with many it becomes smaller, down to a minimum at which rows still go out in a few
+large writes. No client waits for another one.
 """
 
 from __future__ import annotations

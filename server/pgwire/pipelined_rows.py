@@ -1,15 +1,18 @@
-"""Runs of pipelined executions of one INSERT, taken as one batch of rows.
+"""Runs of pipelined executions of one INSERT, executed as one batch of rows.
 
-A client that inserts many rows in a pipeline (psycopg's `executemany`, asyncpg's, JDBC's batches) sends Bind, Describe and
-Execute for each, and reads later. As long as the next message has arrived already and may belong to such a run, its rows only
-wait; then they run as one statement (`engine.session.engine_session.EngineSession.execute_rows`). The client is told in the order
-in which it asked: answers wait with the rows, each CommandComplete where its Execute stood.
+A client that inserts many rows in a pipeline (psycopg's `executemany`, asyncpg's, JDBC's batches) sends Bind, Describe
+and Execute for each row, and reads the answers later. As long as the next message has arrived already and may belong to
+such a run, the rows are only collected; then they run as one statement
+(`engine.session.engine_session.EngineSession.execute_rows`). The answers keep the order of the requests: they wait with
+the rows, each CommandComplete in the place of its Execute.
 
-Where one of the rows is refused, or they cannot be taken together, nothing was done: they run one after the other, as they would
-have without this. So the row that fails gets its own error, those before it are answered, and nothing is done of later ones.
+If one of the rows is refused, or the rows cannot be taken together, nothing has been done, and they run one after
+another, as they would have without batching. So the row that fails gets its own error, the rows before it are answered,
+and later rows are not executed.
 
-A run ends before anything else is done: before a message that does not continue it, before an error is told, before the session
-waits for the client. It is bounded in rows; what it holds of values has arrived within the bound of unread input.
+A run ends before anything else is done: before a message that does not continue it, before an error is reported, before
+the session waits for the client. Its number of rows is bounded; the values that it holds have arrived within the bound
+of unread input.
 """
 
 from __future__ import annotations

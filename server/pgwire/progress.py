@@ -1,8 +1,8 @@
-"""Notices of how far a statement has come, for clients that ask for them: `SET sluice.progress = 2` (seconds).
+"""Notices of a statement's progress, for clients that ask for them: `SET sluice.progress = 2` (seconds).
 
-What is known is told in one line: how long the statement has run, on which engine, how many of Spark's tasks have succeeded, and
-how many rows have been read. The first notice is sent when one interval has passed, then at most one in each, and none within
-another message (`server.pgwire.client_stream`).
+A notice is one line: how long the statement has run, on which engine, how many of Spark's tasks have succeeded, and how
+many rows have been read, as far as known. The first notice is sent after one interval, then at most one in each
+interval, and none within another message (`server.pgwire.client_stream`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Rows on their way to a client: their description, and batches turned into DataRow bytes page by page.
+"""Sends rows to a client: their description, and batches encoded as DataRow bytes page by page.
 
-Between `server.cursors.portal`, which has the rows, and `server.pgwire.client_stream`, which has the socket.
+It stands between `server.cursors.portal`, which has the rows, and `server.pgwire.client_stream`, which has the socket.
 """
 
 from __future__ import annotations

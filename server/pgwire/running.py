@@ -1,6 +1,6 @@
-"""The statement that a session runs, whichever door its client has come through: its portal, clock, record and log.
+"""The statement that a session runs, through whichever door its client has come: its portal, clock, record and log.
 
-`server.pgwire.exchange_of_messages` adds the PostgreSQL protocol's socket; `server.http.session` has none. Whoever cleans up
+`server.pgwire.exchange_of_messages` adds the PostgreSQL protocol's socket; `server.http.session` has none. The cleanup
 after an error finds here what ran (`active`).
 """
 

@@ -1,9 +1,9 @@
 """One client's connection, from its first byte to its last: the task that reads messages and has them answered.
 
-It joins what knows nothing of each other: the protocol's machine (through `server.pgwire.client_stream`), the two query
-protocols (`server.pgwire.simple_query`, `server.pgwire.extended_query`) over the session's commands, and interrupts from
-outside. Its admission (`server.pgwire.admission`) and the answering of its messages (`server.pgwire.conversation`) are parts of
-their own; here is the one place where a session begins and ends.
+A session joins parts that do not know each other: the protocol's machine (through `server.pgwire.client_stream`), the
+two query protocols (`server.pgwire.simple_query`, `server.pgwire.extended_query`) over the session's commands, and
+interrupts from outside. The admission (`server.pgwire.admission`) and the message loop (`server.pgwire.conversation`)
+are modules of their own; this module is the one place where a session begins and ends.
 
 Source: PostgreSQL 15, 55.2 "Message Flow"; postgres.c (PostgresMain).
 """

@@ -1,4 +1,5 @@
-"""The simple query protocol: a string of statements, run one after another in one transaction unless they say otherwise.
+"""The simple query protocol: runs a string of statements one after another, in one transaction unless they say
+otherwise.
 
 Source: PostgreSQL 15, 55.2.2 "Simple Query" and 55.2.2.1 "Multiple Statements in a Simple Query".
 """

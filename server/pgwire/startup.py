@@ -1,7 +1,7 @@
-"""From a new socket to a session that may begin: encryption, protocol version, parameters, authentication.
+"""The steps from a new socket to a session: encryption, protocol version, parameters, authentication.
 
-What the startup packet says is checked here in PostgreSQL's order and refused with PostgreSQL's errors; the settings in it
-are left to the engine, which knows them. Cancel requests come as startup packets too and end here.
+The startup packet is checked here in PostgreSQL's order and refused with PostgreSQL's errors; the settings in it are
+left to the engine, which knows them. Cancel requests also come as startup packets and end here.
 
 Source: PostgreSQL 15, 55.2.1 "Start-up"; postmaster.c (ProcessStartupPacket), postinit.c (process_startup_options,
 pg_split_opts), postgres.c (process_postgres_switches).

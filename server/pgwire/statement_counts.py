@@ -1,7 +1,7 @@
-"""Counts of statements that have ended, by command and SQLSTATE, and their durations, for `/metrics`.
+"""Counts completed statements by command, errors by SQLSTATE, and the durations of statements, for `/metrics`.
 
-A duration is counted into a bucket for its command, as Prometheus' histograms are made: what is observed costs a search among a few
-bounds and no lock, since all sessions are on one loop.
+A duration is counted in a bucket of its command, as in Prometheus' histograms: an observation costs a search among a
+few bounds and no lock, since all sessions are on one loop.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The configurations of a server's processes, made of the server's own.
+"""Derives the configurations of a server's processes from the server's own.
 
-Limits on memory are shared out. The first process has the member's name, mesh address, console, Trino's door and Spark; the others
-are `NAME.2`, `NAME.3` ..., have folders of their own below the data directory, and use the first one's Spark.
+Memory limits are divided among the processes. The first process has the member's name, mesh address, console, Trino's
+door and Spark; the others are `NAME.2`, `NAME.3` ..., have folders of their own below the data directory, and use the
+first one's Spark.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Counters that the processes of one server share: how many connections each has had and ended, how many sessions it has.
+"""Counters that the processes of one server share: the connections of each that have ended, and its number of
+sessions.
 
-They lie in anonymous memory that is mapped before the processes are forked. Each number has one writer; a reader may see one that
-is a moment old, as with any count of what comes and goes.
+They lie in anonymous memory that is mapped before the processes are forked. Each number has one writer; a reader may
+see a value that is a moment old, as with any count of what comes and goes.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""The process in front of a server's members: it accepts clients, hands each to one member, and keeps the members running.
+"""The process in front of a server's members: it accepts clients, hands each to one member, and keeps the members
+running.
 
-One thread, no loop of asyncio and no engine: members are forked from it at any time, also in place of one that has died. A client
-goes to the member with the fewest connections. While no member takes clients, they wait in the kernel's queue.
+It has one thread, no asyncio loop and no engine, because members are forked from it at any time, also to replace one
+that has died. A client goes to the member with the fewest connections. While no member takes clients, they wait in the
+kernel's queue.
 
-Its end is SIGTERM or SIGINT: it stops listening, tells the members, and waits until they have drained. A member that ends by
-itself before it was ever ready ends the server, since what is wrong with it would be wrong with its successor.
+SIGTERM or SIGINT ends it: it stops listening, tells the members, and waits until they have drained. A member that ends
+by itself before it was ever ready ends the server, since its successor would fail in the same way.
 """
 
 from __future__ import annotations

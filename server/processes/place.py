@@ -1,8 +1,9 @@
-"""A member's place among the processes of its server: where its clients come from, and where it says that it is ready.
+"""A member's place among the processes of its server: its channel to the dispatcher, for its clients' sockets and its
+ready line.
 
-The channel is a SOCK_SEQPACKET pair of sockets. The dispatcher sends a message of one byte with the descriptor of each client's
-socket; the member sends one message, its ready line. The channel's end tells the member that the dispatcher is gone: it ends
-too, for no client could reach it any more.
+The channel is a SOCK_SEQPACKET pair of sockets. The dispatcher sends a message of one byte with the descriptor of each
+client's socket; the member sends one message, its ready line. The end of the channel tells the member that the
+dispatcher is gone; the member ends too, since no client could reach it any more.
 """
 
 from __future__ import annotations

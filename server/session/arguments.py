@@ -1,7 +1,8 @@
-"""The arguments of EXECUTE: expressions that the engine computes, as canonical values for another statement.
+"""Evaluates the arguments of EXECUTE: expressions that the engine computes, as canonical values for the prepared
+statement.
 
-`EXECUTE p (1 + 1, 'x')` is answered by running `SELECT CAST(1 + 1 AS t1), CAST('x' AS t2)` with the parameter types of `p`.
-Canonical values are defined in `engine.plan_ir.expr`: what pyarrow gives for a date or a timestamp is not one of them.
+`EXECUTE p (1 + 1, 'x')` runs `SELECT CAST(1 + 1 AS t1), CAST('x' AS t2)` with the parameter types of `p`. Canonical
+values are defined in `engine.plan_ir.expr`; pyarrow's values of dates and timestamps are not canonical.
 """
 
 from __future__ import annotations

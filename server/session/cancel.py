@@ -1,14 +1,15 @@
-"""The sessions of this member by process id: who may cancel what, and who is connected.
+"""The registry of this member's sessions by process id: cancel requests, and the connected clients.
 
-A "process id" is a number that clients see in BackendKeyData and pg_stat_activity; no process stands behind it. Cancel
-requests arrive on connections of their own and prove themselves with the key; `pg_cancel_backend` and
+A "process id" is a number that clients see in BackendKeyData and pg_stat_activity; there is no operating-system process
+behind it. A cancel request arrives on a connection of its own and authenticates with the key; `pg_cancel_backend` and
 `pg_terminate_backend` come from the engine, on any thread.
 
-A load balancer may bring any of them to another member than the one that the session is on. So the process id says which
-member that is, in its upper 11 bits (a digest of the member's name; below them are 20 bits of chance), and what names no
-session here is passed on (`Elsewhere`, which is `server.cluster.routing`). The process id and not the key, because the process id
-is public anyway while the key is the proof: of the four bytes that protocol 3.0 has for it, all stay unguessable; and
-because `pg_cancel_backend` has nothing else. Two members whose digests are equal are both told; the key decides.
+A load balancer may bring any of them to another member than the session's. So the process id names the member in its
+upper 11 bits (a digest of the member's name; the lower 20 bits are random), and a process id that names no session here
+is passed on (`Elsewhere`, which `server.cluster.routing` implements). The member is in the process id and not in the
+key, because the process id is public anyway while the key is the proof: all four bytes that protocol 3.0 has for the
+key stay unguessable; and because `pg_cancel_backend` gets only the process id. If two members have the same digest,
+both are told; the key decides.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Execution of statements: those of the engine are passed on to it, those of the session are executed here.
+"""Execution of statements: statements of the engine are passed on to it, those of the session are executed here.
 
-`prepare` analyses a statement, `columns` describes its result, `execute` runs it with arguments and returns an execution of
-the engine, of a cursor (FETCH) or of another prepared statement (EXECUTE), or `Done` if the statement is complete when `execute`
-returns. The rules of transactions are in `server.session.transaction`; `TransactionControl` acts on them.
+`prepare` analyses a statement, `columns` describes its result, and `execute` runs it with arguments. `execute` returns
+an execution of the engine, of a cursor (FETCH) or of another prepared statement (EXECUTE), or `Done` if the statement
+is complete when `execute` returns. The rules of transactions are in `server.session.transaction`; `TransactionControl`
+acts on them.
 
 Statements of the session are those that `engine.sql.parser.nodes.statements` marks *session*.
 """

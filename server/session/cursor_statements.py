@@ -1,4 +1,6 @@
-"""DECLARE, FETCH, MOVE, CLOSE, COPY of partitions: cursors of this session, and of other sessions by the ids of their queries."""
+"""DECLARE, FETCH, MOVE, CLOSE, COPY of partitions: on cursors of this session, and on cursors of other sessions by
+their query ids.
+"""
 
 from __future__ import annotations
 

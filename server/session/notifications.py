@@ -1,12 +1,13 @@
-"""LISTEN and NOTIFY of one session, as a value: what it listens to, what its transaction will say, what waits to be told.
+"""LISTEN and NOTIFY of one session, as a value: the channels that it listens on, what its transaction will send, and
+what waits for its client.
 
-LISTEN, UNLISTEN and NOTIFY take effect when their transaction commits, and what a savepoint's rollback undoes is undone here too.
-What was said twice in one transaction, the same payload on the same channel, is said once. A listener is told between its
-transactions only; until then it waits in `heard`, whose size is bounded: PostgreSQL's queue, when it is full, has NOTIFY fail, but
-here the listeners may be on other members than the one that speaks, so the listener that does not listen is ended instead. It
-knows then that it missed something.
+LISTEN, UNLISTEN and NOTIFY take effect when their transaction commits; a rollback to a savepoint undoes them as well. A
+transaction sends a notification with the same payload on the same channel only once. A listener is told only between
+its transactions; until then a notification waits in `heard`, whose size is bounded. PostgreSQL's NOTIFY fails when its
+queue is full; here the listeners may be on other members than the sender, so the session of the listener that does not
+read is ended instead. It then knows that it has missed something.
 
-The order is PostgreSQL's: a transaction's LISTEN and UNLISTEN count for its own NOTIFYs, whatever stood first in it.
+The order is PostgreSQL's: a transaction's LISTEN and UNLISTEN apply to its own NOTIFYs, whatever their order in it.
 
 Source: PostgreSQL 15, async.c (PreCommit_Notify, AtCommit_Notify, AsyncExistsPendingNotify, pg_notify).
 """

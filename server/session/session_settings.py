@@ -1,6 +1,7 @@
-"""The settings of a session that the server itself reads, cached until one changes, and reported to the client by ParameterStatus.
+"""The settings of a session that the server itself reads, cached until one changes, and reported to the client by
+ParameterStatus.
 
-They are limits and timeouts of a session, the output format of values, and the least severity of notices.
+They are the limits and timeouts of a session, the output format of values, and the minimum severity of notices.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Costs of statements since the member began, by user and normalised text: pg_stat_statements.
+"""Costs of statements since the member started, by user and normalised text: pg_stat_statements.
 
-A statement that ends costs a look into two dictionaries; its text is normalised when it is seen for the first time in a while. Room
-is bounded by `pg_stat_statements.max`: beyond it a twentieth of the entries goes, those of the fewest calls first.
+Recording a statement costs two dictionary look-ups; its text is normalised when it is seen for the first time in a
+while. The number of entries is bounded by `pg_stat_statements.max`: beyond it a twentieth of them is evicted, those
+with the fewest calls first.
 
-All is called on the loop's thread, but for `snapshot`, which sessions call from theirs: a lock keeps these apart. Those of several
-members are added up by `engine.pg_catalog.merged_statements`.
+Everything is called on the loop's thread, except `snapshot`, which sessions call from theirs; a lock protects the two
+from each other. `engine.pg_catalog.merged_statements` adds up the statistics of several members.
 
 Source: PostgreSQL 15, pg_stat_statements.c (pgss_store, entry_dealloc).
 """

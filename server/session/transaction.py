@@ -1,7 +1,8 @@
 """The transaction block of one session, as a machine: what each transaction statement does in each state.
 
-It decides; `server.session_statements` and `server.pgwire.session` act (they call the engine's begin, commit and rollback, drop
-portals, send warnings). A method returns what is to be done, or raises PostgreSQL's error.
+The machine decides; `server.session.transaction_control` and `server.session.commands` act (they call the engine's
+begin, commit and rollback, drop portals, send warnings). A method returns what is to be done, or raises PostgreSQL's
+error.
 
     NONE      no transaction
     SINGLE    the transaction of one statement, or of a pipeline up to its Sync

@@ -1,4 +1,6 @@
-"""Begin, commit and roll back: what the statements of a transaction block do, by the rules of `server.session.transaction`."""
+"""Begins, commits and rolls back: executes the statements of a transaction block by the rules of
+`server.session.transaction`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Completions that Tab offers: keywords, relations after FROM and its kin, columns of the relations that the statement names,
-members after \\c and \\connect.
+r"""Completions for Tab: keywords, relations after FROM and similar keywords, columns of the relations that the
+statement names, members after \c and \connect.
 
-Names are those that the system catalog had when they were last asked for; the shell asks again after a statement that defines.
+Names are those of the system catalog when it was last queried; the shell queries it again after a DDL statement.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""\\d: the relations that there are, or one relation's columns, asked of the system catalog as any client asks.
+r"""\d: lists the relations, or one relation's columns, by queries of the system catalog that any client could send.
 
 Source: psql's describe.c, of which this has the part that people use most.
 """

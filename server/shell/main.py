@@ -1,4 +1,4 @@
-"""`sluice sql`: where to connect, and whether a person types or statements are given."""
+"""`sluice sql`: decides where to connect, and whether to read from a terminal or to run given statements."""
 
 from __future__ import annotations
 

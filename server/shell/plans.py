@@ -1,6 +1,6 @@
-"""A plan as a picture in the terminal: `\\plan select ...` draws what EXPLAIN (FORMAT JSON) tells as a tree.
+r"""Draws a plan in the terminal: `\plan select ...` shows the output of EXPLAIN (FORMAT JSON) as a tree.
 
-It works for PostgreSQL's plans, too, which have the same shape.
+It also works for PostgreSQL's plans, which have the same shape.
 """
 
 from __future__ import annotations

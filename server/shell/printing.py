@@ -1,4 +1,4 @@
-"""Results and errors as psql prints them: aligned, or a column a line (\\x). Values are the texts that the server sent."""
+r"""Prints results and errors as psql does: aligned, or a column a line (\x). Values are the texts that the server sent."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The shell on a terminal: lines are edited, completed, coloured and remembered by prompt_toolkit.
+"""The shell on a terminal: prompt_toolkit provides line editing, completion, colours and history.
 
-Enter runs what has ended and begins a new line of what has not; Ctrl-C drops what was typed, Ctrl-D quits.
+Enter runs a complete input and otherwise begins a new line; Ctrl-C discards the input, Ctrl-D quits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The shell: what was typed, run. Statements go to the server one at a time, commands that begin with a backslash are its own.
+"""The shell: runs the input. It sends statements to the server one at a time, and executes commands that begin with a
+backslash itself.
 
 Ctrl-C while a statement runs cancels it on the server (psycopg sends the cancel request and waits for the answer).
 """

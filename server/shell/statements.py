@@ -1,6 +1,7 @@
-"""Input taken apart: into statements, which end with a semicolon, and what has not ended yet.
+"""Splits input into complete statements, which end with a semicolon, and an incomplete rest.
 
-It is read with the server's own lexer, so that a semicolon in a string, a comment, a quoted name or between dollars ends nothing.
+The server's own lexer reads the input, so a semicolon in a string, a comment, a quoted name or between dollars ends
+nothing.
 """
 
 from __future__ import annotations

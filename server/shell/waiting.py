@@ -1,6 +1,7 @@
-"""While a statement runs: a bar from the notices of its progress (`sluice.progress`), other notices as they come.
+"""Shows a progress bar from the progress notices of a running statement (`sluice.progress`), and other notices as they
+arrive.
 
-The bar is on standard error, appears with the first notice of progress, and is gone when the statement has ended.
+The bar is on standard error, appears with the first notice of progress, and disappears when the statement has ended.
 """
 
 from __future__ import annotations
