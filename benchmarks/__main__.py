@@ -1,4 +1,6 @@
-"""`python -m benchmarks [NAME ...] [--scale 1] [--write]`: run measures, show their figures, keep them if asked."""
+"""`python -m benchmarks [NAME ...] [--scale 1] [--write]`: runs measures, shows their figures, and keeps them if
+asked.
+"""
 
 from __future__ import annotations
 

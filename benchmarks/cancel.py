@@ -1,7 +1,7 @@
-"""Cancelling Spark queries: how long until the job is gone and the connection is idle again.
+"""Measures the cancellation of Spark queries: the time until the job is gone and the connection is idle again.
 
-Two witnesses say that a job is gone: the member's own count of streams, and Spark's REST interface, which the member's
-configuration turns on for this measure (jobs running, tasks active).
+Two witnesses report that a job is gone: the member's own count of streams, and Spark's REST interface, which the
+member's configuration enables for this measure (jobs running, tasks active).
 """
 
 from __future__ import annotations

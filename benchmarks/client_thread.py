@@ -1,4 +1,4 @@
-"""Clients that ask a member at the same time, each on a thread of its own."""
+"""Clients that send statements to a member at the same time, each on a thread of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A cluster for a benchmark: `sluice cluster up`, its members processes on this machine, without Spark until it is asked for."""
+"""A cluster for a benchmark: `sluice cluster up`, with its members as processes on this machine, without Spark until a
+query needs it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A member killed at random moments of commits, and started again: what was acknowledged is there, whole, and nothing else."""
+"""Kills a member at random moments of commits and restarts it: every acknowledged row is there, complete, and no other
+row is.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Commits a second of 1, 8 and 32 clients that each insert a row at a time, with few relations in the catalog and with many."""
+"""Measures commits per second with 1, 8 and 32 clients that insert one row at a time, with few relations in the
+catalog and with many.
+"""
 
 from __future__ import annotations
 

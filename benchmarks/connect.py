@@ -1,4 +1,6 @@
-"""What a connection costs until its first answer: connect, `select 1`, disconnect, beside PostgreSQL in the same run."""
+"""Measures the time of a connection up to its first answer: connect, `select 1`, disconnect; beside PostgreSQL in the
+same run.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The console's page in Chromium: how long it takes to draw, and whether its memory stays flat.
+"""Measures the console's page in Chromium: the time to draw it, and whether its memory stays constant.
 
-The page is the real one; its figures are generated (`tests/support/generated_console.py`): 50 statements over 8 members, and a plan
-with 64 edges between two stages of all members. What is timed is a frame of the page: its own work with what has arrived, and the
-browser's styles and layout after it, which is forced inside the clock. Memory is the JavaScript heap and the DOM after a full
-collection.
+The page is the real one; its data is generated (`tests/support/generated_console.py`): 50 statements over 8 members,
+and a plan with 64 edges between two stages of all members. The measured unit is a frame of the page: its own work with
+the data that has arrived, and then the browser's style and layout, which is forced within the measured interval. Memory
+is the JavaScript heap and the DOM after a full collection.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""COPY of `orders` as CSV, in and out through psql, against raw PySpark reading and writing the same file."""
+"""Measures COPY of `orders` as CSV, in and out through psql, against raw PySpark that reads and writes the same file."""
 
 from __future__ import annotations
 

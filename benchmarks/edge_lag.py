@@ -1,9 +1,10 @@
-"""How far an edge's figures on the page are behind the member's counters, on three members while a cursor is read.
+"""Measures how far the figures of an edge on the console's page lag behind the member's counters, on three members
+while a cursor is read.
 
-The page of another member than the initiator is open in Chromium, and what it shows in the table of edges is noted each time that
-it changes. Meanwhile the counters of the same edge are asked for over SQL. A figure that the page shows is as old as the last
-question that was still answered by it, counted from before the question was sent: no less than what it is behind, and up to the
-time between two questions more.
+Chromium shows the page of another member than the initiator, and each change of the page's table of edges is recorded.
+Meanwhile the counters of the same edge are queried over SQL. The age of a figure on the page is counted from the start
+of the last SQL query whose answer did not exceed it. This is never less than the true lag, and exceeds it by at most
+the interval between two queries.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The 22 queries of TPC-H with the engine that the member chooses, over the faster engine of each, in one run."""
+"""Compares the 22 queries of TPC-H on the engine that the member chooses with the faster engine of each, in one run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a measure is and what it gives: figures, some of them with a bar to reach."""
+"""Measures and their figures, some of which have a bar that they must reach."""
 
 from __future__ import annotations
 

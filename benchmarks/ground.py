@@ -1,4 +1,4 @@
-"""What measures stand on: TPC-H data of one scale, a scratch folder, and a place to say what is going on."""
+"""The environment of a measure: TPC-H data of one scale, a scratch folder, and a console for messages."""
 
 from __future__ import annotations
 

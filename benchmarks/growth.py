@@ -1,7 +1,9 @@
-"""What statements cost as tables have more files, catalogs more relations, and tables more commits: curves, and their slopes.
+"""Measures how the cost of statements grows with the number of files of a table, of relations in the catalog, and of
+commits to a table.
 
-Each axis grows in steps of ten. Of each statement the member's processor time is told at each step, and the slope of the line
-through these points in log-log: 0 is a cost that does not grow, 1 one that grows as the axis does. Above 1 is a finding.
+Each axis grows in steps of ten. For each statement, the measure reports the member's processor time at each step, and
+the slope of the regression line through these points in log-log: 0 is a cost that does not grow, 1 one that grows as
+the axis does. A slope above 1 is a finding.
 """
 
 from __future__ import annotations

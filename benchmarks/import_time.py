@@ -1,4 +1,4 @@
-"""Measure the processor time of importing a member and the command line, which every start pays."""
+"""Measures the processor time of importing a member and the command line, which every start pays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""All of `lineitem` through a cursor: rows that never pass through the driver's heap, at the client's pace."""
+"""Reads all of `lineitem` through a cursor: the rows never pass through the driver's heap, and flow at the client's
+pace.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine and the versions that figures come from."""
+"""Describes the machine and the versions on which figures are taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Memory, descriptors and processor time of members and of idle clients: the figures with which docs/scale.md computes."""
+"""Measures memory, descriptors and processor time of members and of idle clients: the figures from which docs/scale.md
+computes.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""How many messages a cancel takes that all participants of a query want at once.
+"""Counts the messages of a cancel that all participants of a query request at the same time.
 
-The members are real `engine.runtime.queries.MemberQueries` that talk through queues; no message is delivered before all have
-wanted the end, so that as many cross as can. Then they are delivered in a random order that keeps each pair's.
+The members are real `engine.runtime.queries.MemberQueries` that communicate through queues. No message is delivered
+before all of them have requested the cancel, so that as many messages cross as possible. Then the messages are
+delivered in a random order that keeps the order of each pair.
 """
 
 from __future__ import annotations

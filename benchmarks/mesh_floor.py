@@ -1,12 +1,13 @@
-"""The least that the measure of a mesh's added latency can be on this machine: the same work by processes that do nothing else.
+"""A lower bound for the latency that a mesh adds on this machine: the same work by processes that do nothing else.
 
     with floor(files) as ask:
         ask(WHOLE)      # the first process reads all files
         ask(SHARED)     # each process reads its own, and the first sums up
 
-A process a file, each with a DuckDB of one thread that has its file as a table in memory, as a member has a small file that it has
-read before. They wait in blocking reads of plain sockets; partial results are Arrow streams, summed with Arrow's kernels. No
-protocol to a client, no catalog, no plan, no credit, no event loop: what is left is to wake processes and to ask DuckDB.
+There is one process per file. Each has a DuckDB of one thread with its file as a table in memory, as a member has a
+small file that it has read before. They wait in blocking reads of plain sockets; partial results are Arrow streams,
+summed with Arrow's kernels. There is no client protocol, no catalog, no plan, no credit and no event loop: the
+remaining work is to wake the processes and to query DuckDB.
 """
 
 from __future__ import annotations

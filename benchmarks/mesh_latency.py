@@ -1,4 +1,6 @@
-"""What it adds to a short query that it runs on three members: the same statement, there and on one, in turns."""
+"""Measures the latency that running on three members adds to a short query: the same statement on three members and on
+one, in turns.
+"""
 
 from __future__ import annotations
 

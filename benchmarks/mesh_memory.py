@@ -1,9 +1,9 @@
-"""What a receiver holds when its consumer stops: bytes of this process beyond what the streams' windows allow.
+"""Measures the memory of a receiver whose consumer stops: the bytes of this process beyond the windows of its streams.
 
-Another process sends as much as it may over one, ten or a hundred streams to one receiver, which takes a single batch and then
-no more. When nothing moves any longer, what Python has allocated here since before the receiver was made is compared with what
-was promised: a window and one batch for each stream. It is counted by tracemalloc, which sees the buffers themselves, and not
-by the receiver's own account.
+Another process sends as much as it may over one, ten or a hundred streams to one receiver, which takes a single batch
+and then no more. When nothing moves any longer, the memory that Python has allocated here since before the receiver was
+made is compared with the promise: a window and one batch for each stream. tracemalloc counts it, which sees the buffers
+themselves, and not the receiver's own account.
 """
 
 from __future__ import annotations

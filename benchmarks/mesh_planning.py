@@ -1,7 +1,8 @@
-"""What a query costs its initiator before anybody works on it: planned, encoded and handed to many members, with many files.
+"""Measures the cost of a query at its initiator before any member works on it: planning, encoding and sending it to
+many members, with many files.
 
-The members are names, and what is handed to them is counted instead of sent. The files are there (CSV, a
-line each), since a plan asks for the size of each.
+The members are names only, and the messages to them are counted instead of sent. The files exist (CSV, a line each),
+since a plan reads the size of each.
 """
 
 from __future__ import annotations

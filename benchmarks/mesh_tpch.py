@@ -1,4 +1,4 @@
-"""The 22 queries of TPC-H on three members, over the same on one of them, in one run."""
+"""Compares the 22 queries of TPC-H on three members with the same queries on one of them, in one run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""All of `orders` to a Python client: psycopg with Sluice, and with PostgreSQL, against PyHive with Spark Thrift Server."""
+"""Measures the transfer of all of `orders` to a Python client: psycopg with Sluice, and with PostgreSQL, against
+PyHive with Spark Thrift Server.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Short statements of one client: prepared ones by a key that changes, and texts that were never seen."""
+"""Measures short statements of one client: prepared ones with a changing key, and texts that the member has never
+seen.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PostgreSQL 15 with the rows of a TPC-H table: what a client takes from the server that it was made for."""
+"""PostgreSQL 15 with the rows of a TPC-H table: the server for which the clients were made, as a reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Processor time of a process and its descendants: what a busy machine changes least about a measurement."""
+"""Processor time of a process and its descendants: the part of a measurement that other load on the machine changes
+least.
+"""
 
 from __future__ import annotations
 

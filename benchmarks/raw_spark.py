@@ -1,8 +1,9 @@
 """PySpark without Sluice, in a process of its own: the same statements over the same files with the same settings.
 
-The parent (`running`) writes a statement a line as JSON; the child answers with the number of rows that
-`spark.sql(...).toArrow()` gave, which costs well under a millisecond more. The child's Spark is started by
-`engine.executors.spark.session`, as a member's is, so that both have the same settings, down to the number of shuffle partitions.
+The parent (`running`) writes a statement a line as JSON; the child answers with the number of rows of
+`spark.sql(...).toArrow()`. The exchange costs well under a millisecond more. `engine.executors.spark.session` starts
+the child's Spark as it starts a member's, so that both have the same settings, down to the number of shuffle
+partitions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Figures for people: a table on the terminal, and the sections of `docs/benchmarks.md`.
+"""Reports of figures: a table on the terminal, and the sections of `docs/benchmarks.md`.
 
-The page has one section a measure. A run rewrites the sections of the measures that it ran and leaves the others, each of
-which says when and on what machine its figures were taken.
+The page has one section per measure. A run rewrites the sections of the measures that it ran and leaves the others;
+each says when and on what machine its figures were taken.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Inserting many rows one at a time in one transaction, beside PostgreSQL in the same run."""
+"""Measures inserts of many rows, one at a time in one transaction, beside PostgreSQL in the same run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A short query as a dashboard asks it: prepared, warm, one after another on one connection."""
+"""Measures a short query as a dashboard sends it: prepared, warm, one after another on one connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Statements that take long to read and to plan, and what others see of them: their clients, other clients, the member's memory."""
+"""Measures statements that take long to parse and to plan, and their effect on their clients, on other clients, and on
+the member's memory.
+"""
 
 from __future__ import annotations
 

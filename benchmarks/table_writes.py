@@ -1,4 +1,4 @@
-"""Writing and rewriting tables of some size, against raw PySpark writing the same rows as Parquet."""
+"""Measures writes and rewrites of tables of some size, against raw PySpark that writes the same rows as Parquet."""
 
 from __future__ import annotations
 

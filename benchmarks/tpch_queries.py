@@ -1,4 +1,4 @@
-"""The 22 queries of TPC-H on Spark, through Sluice and without it, in one run."""
+"""Compares the 22 queries of TPC-H on Spark through Sluice with raw PySpark, in one run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The cost of being watched: TPC-H on the local engine with the console open and scraped, over the same with nobody looking."""
+"""Measures the cost of observation: TPC-H on the local engine with the console open and scraped, compared with nobody
+looking.
+"""
 
 from __future__ import annotations
 

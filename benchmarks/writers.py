@@ -1,4 +1,4 @@
-"""Many sessions that write to one table at once: nothing that was acknowledged is lost, nothing is there twice."""
+"""Checks many sessions that write to one table at once: no acknowledged change is lost, and none is there twice."""
 
 from __future__ import annotations
 

@@ -1,13 +1,16 @@
-"""What the project depends on, checked: `make audit`.
+"""Checks the project's dependencies: `make audit`.
 
-Without a network: the locks pin everything that pyproject.toml asks for and what that needs, each once and exactly, and
-requirements.lock alone what a member runs with (an image has nothing else); the environment is the locks'; `pip check` finds no
-contradiction; every package has a licence of those that are known to be fine.
-With one: pip-audit, in an environment of its own, looks for advisories on every pin. Where it cannot be had or PyPI not be
-reached, that is said, and is no failure unless `--online` is given.
+Without a network it checks that the locks pin everything that pyproject.toml asks for and what that needs, each once
+and exactly; that requirements.lock alone pins everything with which a member runs (an image has nothing else); that the
+environment matches the locks; that `pip check` finds no contradiction; and that every package has a licence that is
+known to be acceptable.
 
-The locks have no hashes: they would name the wheels of one kind of machine. PyPI never gives another file under a name that it has
-given out; a mirror that is not believed to do so needs pip's `--require-hashes` and locks of their own.
+With a network, pip-audit runs in an environment of its own and looks for advisories on every pin. If pip-audit cannot
+be installed or PyPI cannot be reached, the script reports that, and fails only if `--online` is given.
+
+The locks have no hashes, because hashes would name the wheels of one kind of machine. PyPI never serves another file
+under a name that it has given out; a mirror that is not trusted to do the same needs pip's `--require-hashes` and locks
+of its own.
 """
 
 from __future__ import annotations

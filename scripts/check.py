@@ -1,14 +1,15 @@
-"""The verdict on an edit: format, lint, types and import contracts of everything, and the unit tests nearest to what changed.
+"""Checks an edit: format, lint, types and import contracts of everything, and the unit tests nearest to the change.
 
     python scripts/check.py [--since COMMIT]
 
-What changed is what differs from COMMIT (HEAD if not given, and if nothing differs from that, the last commit), files that git
-does not know yet included. The import graph gives the tests: those of `tests/unit`, `tests/properties` and `tests/golden` that
-import a changed module, themselves or through `tests/support`; where none does, those that import an importer of it, and so on.
-Half of the tree imports some modules: then the `FILES_MAX` nearest test files run, those of the folder that mirrors the module's
-first, and the rest is left to `make test`. So are most cases of parametrized tests: `CASES_MAX` of each run.
+The changed files are those that differ from COMMIT, including files that git does not track yet. COMMIT defaults to
+HEAD, or if nothing differs from HEAD, to the commit before it. The import graph selects the tests: those of
+`tests/unit`, `tests/properties` and `tests/golden` that import a changed module, directly or through `tests/support`;
+if there are none, those that import an importer of it, and so on. Half of the tree imports some modules: then only the
+`FILES_MAX` nearest test files run, those of the folder that mirrors the module's first, and the rest is left to `make
+test`. Of each parametrized test `CASES_MAX` cases run.
 
-Types are checked while the tests run. Exit status 1 if anything fails.
+Types are checked while the tests run. The exit status is 1 if anything fails.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 # ruff: noqa: S608 -- the texts are made of one another
-"""Asks a PostgreSQL 15 for its catalog as Sluice shows it, and writes it down (`engine.pg_catalog.builtin`): which relations
-pg_catalog and information_schema have, with their columns and definitions, and the rows of those that are the same here.
+"""Reads the catalog of a PostgreSQL 15, as far as Sluice shows it, and writes it to files
+(`engine.pg_catalog.builtin`): the relations of pg_catalog and information_schema with their columns and definitions,
+and the rows of those relations that are the same here.
 
-Started by `make catalog`, which has to run again only where a type or a relation is added. `extract` and `shapes` are what the
-test calls, too. Rows that speak of types that are not here are left out, and what counts a server's own history is made plain.
+`make catalog` runs it; it has to run again only when a type or a relation is added. The test calls `extract` and
+`shapes`, too. Rows that refer to types that do not exist here are left out, and values that count a server's own
+history are reset.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # ruff: noqa: S608 -- the statements are made of names in the function table
-"""Which of PostgreSQL 15's functions are answered: each signature is called with nulls on a member, and what is refused (0A000) or
-not known (42883) is listed by kind.
+"""Lists the functions of PostgreSQL 15 that a member does not answer: it calls each signature with nulls, and counts
+by kind those that are refused (0A000) or unknown (42883).
 
     PYTHONPATH=.:tests .venv/bin/python scripts/function_coverage.py [--write]
 
-`--write` puts the table into docs/compatibility.md. Which signatures there are stands in `engine.sql.functions.signatures`, which
-leaves out what serves as the inside of types and indexes.
+`--write` puts the table into docs/compatibility.md. The signatures are in `engine.sql.functions.signatures`, which
+leaves out functions that only implement types and indexes.
 """
 
 from __future__ import annotations

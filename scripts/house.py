@@ -1,11 +1,11 @@
-"""Figures of the code's structure, and the limits that `make lint` holds them to.
+"""Figures of the code's structure, and the limits that `make lint` enforces.
 
     python scripts/house.py            # print the figures
     python scripts/house.py --check    # exit status 1 if a figure is over its limit, or if the map in docs/architecture.md is old
     python scripts/house.py --map      # write that map
 
-Imports are counted wherever they are: under TYPE_CHECKING and inside functions too. A limit is the figure that has been reached;
-it is lowered with the figure.
+Imports are counted wherever they are: under TYPE_CHECKING and inside functions too. A limit is the best figure so far;
+it is lowered whenever the figure is.
 """
 
 from __future__ import annotations
