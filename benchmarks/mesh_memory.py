@@ -2,8 +2,8 @@
 
 Another process sends as much as it may over one, ten or a hundred streams to one receiver, which takes a single batch
 and then no more. When nothing moves any longer, the memory that Python has allocated here since before the receiver was
-made is compared with the promise: a window and one batch for each stream. tracemalloc counts it, which sees the buffers
-themselves, and not the receiver's own account.
+made is compared with the promise: a window and one batch for each stream. The figure comes from tracemalloc, which sees
+the buffers themselves, and not from the receiver's own account.
 """
 
 from __future__ import annotations

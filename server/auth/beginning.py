@@ -12,7 +12,7 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A client's startup parameters. settings: from `options` first, then from the parameters themselves, as sent."""
+    """A client's startup parameters. settings: as sent; those in `options` come first, then the parameters themselves."""
 
     protocol: tuple[int, int]
     user: str

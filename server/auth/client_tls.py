@@ -29,12 +29,14 @@ _VERSIONS: Final = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3
 
 
 class ClientTlsError(Exception):
-    """A mistake in `tls`, in words that begin with the key."""
+    """A mistake in `tls`; the message begins with the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientTlsFiles:
-    """PEM files. client_ca: who signs clients' certificates; None: clients are asked for none."""
+    """PEM files. client_ca: the authority that signs clients' certificates; None: no certificate is requested from
+    clients.
+    """
 
     certificate: str
     key: str
@@ -44,14 +46,14 @@ class ClientTlsFiles:
 
 @dataclass(frozen=True, slots=True)
 class ClientTls:
-    """One reading of the files. certificate: what clients are shown, as PEM."""
+    """One reading of the files. certificate: the certificate that is presented to clients, as PEM."""
 
     context: ssl.SSLContext
     certificate: str = ""
 
     @classmethod
     def read(cls, files: ClientTlsFiles) -> ClientTls:
-        """Blocks on the file system. Raises ClientTlsError."""
+        """Read the files. Blocks on the file system. Raises ClientTlsError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = _VERSIONS[files.min_version]
         try:
@@ -67,8 +69,9 @@ class ClientTls:
 
 
 def common_name(connection: ssl.SSLObject | None) -> str | None:
-    """Return the common name of the certificate that a client has shown, which its authority has signed; None where it has
-    shown none."""
+    """Return the common name of the certificate that a client has presented and that the authority has signed. Return
+    None if the client has presented none.
+    """
     certificate: dict[str, Any] = (connection.getpeercert() if connection is not None else None) or {}
     if not certificate:
         return None

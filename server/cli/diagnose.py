@@ -53,8 +53,9 @@ _DISTRIBUTION: Final = "sluice"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The addresses of the member. console: its URL; empty: not asked. connection: to its PostgreSQL port. log: the file of its
-    log."""
+    """The addresses of the member. console: its URL; empty: the console is not queried. connection: to its PostgreSQL
+    port. log: its log file.
+    """
 
     console: str
     connection: Mapping[str, str | int]
@@ -72,7 +73,7 @@ class _Bundle:
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
-        """A part that may fail, which the manifest says then."""
+        """Collect a part that may fail; a failure is recorded in the manifest."""
         try:
             yield
         except (OSError, psycopg.Error, SqlError, ValueError) as error:
@@ -80,7 +81,7 @@ class _Bundle:
 
 
 def diagnose(config: Config, target: Target, file: Path) -> Mapping[str, str]:
-    """Write the bundle. Returns what is missing in it, and why. Raises OSError where it cannot be written."""
+    """Write the bundle. Returns the missing parts, each with the reason. Raises OSError if the file cannot be written."""
     secrets = secrets_of(config) | {os.environ.get("PGPASSWORD", "")}
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -127,7 +128,7 @@ def _ask(bundle: _Bundle, target: Target) -> None:
 
 
 def _slowest(history: Any) -> list[dict[str, Any]]:
-    """The queries that took longest, of those whose whole text is known."""
+    """Return the queries that took longest, among those whose complete text is known."""
     queries = [told for told in history if told["engine"] is not None and _is_query(told["statement"])]
     return sorted(queries, key=_seconds, reverse=True)[:_PLANS]
 
@@ -138,7 +139,7 @@ def _seconds(told: Mapping[str, Any]) -> float:
 
 
 def _is_query(text: str) -> bool:
-    """Whether a text is one query, which EXPLAIN does not run, and was not cut."""
+    """Return whether a text is one query that was not truncated, which EXPLAIN plans without running it."""
     if len(text) >= _CUT:
         return False
     try:

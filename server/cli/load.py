@@ -47,8 +47,9 @@ def load(
     *,
     create: bool,
 ) -> Loaded:
-    """Load the files, showing how far it is. create: make the table, of the first file's columns. Raises LoadError with nothing
-    loaded."""
+    """Load the files, showing the progress. create: create the table with the columns of the first file. Raises
+    LoadError; then nothing is loaded.
+    """
     started = time.monotonic()
     try:
         files = [file for path in paths for file in source_files(path, reading)]

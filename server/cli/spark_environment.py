@@ -44,13 +44,14 @@ PYTHONPATH="${{PYTHONPATH:+$PYTHONPATH:}}$here/{libraries}" exec {python} "$@"
 
 
 def default_python() -> str:
-    """Return the interpreter that executors must have: of this one's version, found on the PATH."""
+    """Return the interpreter that executors must have: one of this interpreter's version, found on the PATH."""
     return f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def pack(target: Path, python: str) -> None:
-    """Write the archive. python: the interpreter on the executors' machines. Raises OSError, and PackageNotFoundError for a library
-    that is not installed."""
+    """Write the archive. python: the interpreter on the executors' machines. Raises OSError, and PackageNotFoundError
+    for a library that is not installed.
+    """
     files = [found for name in _DISTRIBUTIONS for found in _files(name)]
     with tarfile.open(target, "x:gz", compresslevel=6) as archive:
         launcher = _LAUNCHER.format(libraries=_LIBRARIES, python=shlex.quote(python)).encode()
@@ -62,14 +63,14 @@ def pack(target: Path, python: str) -> None:
 
 
 def _files(distribution: str) -> Iterator[tuple[str, Path]]:
-    """The files of an installed library with their names, but commands, and what Python makes."""
+    """Yield the files of an installed library with their names, except commands and compiled bytecode."""
     for file in importlib.metadata.distribution(distribution).files or ():
         if ".." not in file.parts and "__pycache__" not in file.parts:
             yield str(file), Path(str(file.locate()))
 
 
 def configuration(target: Path) -> str:
-    """Return what a member's configuration file says to have its executors use the archive."""
+    """Return the section of a member's configuration file that makes its executors use the archive."""
     return "\n".join(
         [
             "[spark.conf]",

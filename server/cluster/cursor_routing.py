@@ -70,7 +70,9 @@ class CursorRouter:
         mesh.watch(self._lost)
 
     def statistics(self) -> Mapping[str, int]:
-        """Questions that wait for their answer, that are worked on here, and answers whose rows are on their way."""
+        """Return the numbers of requests that wait for their answer, of requests that are served here, and of answers
+        in flight.
+        """
         return {"asked": len(self._questions), "served": len(self._serving), "unsettled": len(self._unsettled)}
 
     # -- who asks (`server.cursors.remote_cursors.Asking`) ------------------------------------------------------------------
@@ -133,7 +135,9 @@ class CursorRouter:
         task.add_done_callback(lambda _task: self._serving.pop(asked))
 
     def _give_up(self, asked: Asked) -> None:
-        """Nobody waits for this any more: what is at work is stopped, what has moved is broken."""
+        """Abandon a request for which nobody waits any more: cancel its task, and break a cursor that has moved for
+        it.
+        """
         task = self._serving.get(asked)
         if task is not None:
             task.cancel()
@@ -167,7 +171,7 @@ class CursorRouter:
                 return answer, body
 
     async def close(self) -> None:
-        """End what is at work for others. The member's own sessions have ended."""
+        """Cancel the work for other members. The member's own sessions have ended."""
         for task in list(self._serving.values()):
             task.cancel()
         if self._serving:

@@ -41,7 +41,7 @@ class FinalFigures:
         ended.watchers.append(self._on_ended)
 
     async def close(self) -> None:
-        """Ask for nothing more."""
+        """Stop all requests."""
         for task in list(self._tasks):
             task.cancel()
         if self._tasks:
@@ -54,7 +54,9 @@ class FinalFigures:
             task.add_done_callback(self._tasks.discard)
 
     async def _complete(self, record: StatementRecord, query: str) -> None:
-        """query: the id under which it ran last."""
+        """Merge the final counters of all members into a statement's graph. query: the id under which the statement
+        ran last.
+        """
         async with self._turns:
             found = self._history.find(str(record.id))
             if found is None or not found[1]:
@@ -77,6 +79,8 @@ def _with_report(graph: Graph, told: ClusterReport, state: str) -> Graph:
 
 
 def _goes_on_elsewhere(told: ClusterReport, initiator: str) -> bool:
-    """Whether an instance at another member than the initiator, whose root is nobody's to run, has not ended yet."""
+    """Return whether an instance at a member other than the initiator has not ended. The initiator's own root instance
+    does not count, since nothing runs it.
+    """
     others = (answer for member, answer in told.told.items() if member != initiator)
     return any(fragment.state in ("waiting", "running") for answer in others for fragment in answer.fragments)

@@ -34,7 +34,7 @@ Asked = tuple[str, int]
 
 
 def find_cursor(registry: SessionRegistry, question: Question) -> tuple[Interruptible, Commands, Portal]:
-    """The session that has the cursor, its statements, and the cursor. Raises InvalidCursorName."""
+    """Return the session that owns the cursor, its commands, and the portal. Raises InvalidCursorName."""
     for session in registry:
         commands = session.commands_of(question.user, question.database)
         portal = commands.portals.find_query(question.query) if commands is not None else None
@@ -55,7 +55,7 @@ class InitiatorCursors:
         return CursorDescribed(question.request, portal.binary), columns
 
     async def move(self, question: MoveCursor) -> tuple[CursorMoved, bytes, Portal]:
-        """The answer, and the portal that has moved."""
+        """Move a cursor. Returns the answer, and the portal that has moved."""
         session, commands, portal = find_cursor(self._registry, question)
         try:
             page = await session.visits.run(_move_portal(commands, portal, question))
@@ -71,7 +71,7 @@ class InitiatorCursors:
 
 
 def require_usable(commands: Commands, portal: Portal, question: Question) -> None:
-    """Raises ObjectNotInPrerequisiteState for a cursor of a transaction that has failed."""
+    """Raise ObjectNotInPrerequisiteState for a cursor of a transaction that has failed."""
     if commands.block.block is Block.FAILED and not portal.held:
         raise ObjectNotInPrerequisiteState(f'cursor "{question.query}" cannot be used: its transaction has failed')
 
@@ -98,17 +98,17 @@ async def _movement(portal: Portal, question: MoveCursor) -> Page:
 
 
 class Moved(Protocol):
-    """A portal that has moved, or a partition of its rows that was given some."""
+    """A portal that has moved, or a partition that was given rows."""
 
     def fail(self) -> None:
-        """The rows are lost."""
+        """Note that the rows are lost."""
         ...
 
 
 class Unsettled:
-    """Movements whose rows are on their way, by who asked for them. Pure.
+    """Movements whose rows are in flight, by the request. Pure.
 
-    A cursor that has moved for somebody who did not get the rows is broken: going on would skip them.
+    If the requesting session does not get the rows, the cursor is broken: moving on would skip them.
     """
 
     def __init__(self) -> None:
@@ -121,16 +121,16 @@ class Unsettled:
         self._moved[key] = moved
 
     def settle(self, key: Asked) -> None:
-        """The rows have arrived."""
+        """Note that the rows have arrived."""
         self._moved.pop(key, None)
 
     def abandon(self, key: Asked) -> None:
-        """They never will; no such movement is no error."""
+        """Break a cursor whose rows will not arrive. An unknown movement is no error."""
         moved = self._moved.pop(key, None)
         if moved is not None:
             moved.fail()
 
     def lost(self, member: str) -> None:
-        """So it is with all that this member asked for."""
+        """Abandon all movements that this member requested."""
         for key in [key for key in self._moved if key[0] == member]:
             self.abandon(key)

@@ -25,14 +25,14 @@ from wire.mesh.control_messages import CursorMoved, ReadPartition
 
 @dataclass(frozen=True, slots=True)
 class PartitionReading:
-    """A page of a partition that is on its way."""
+    """A page of a partition that is in flight."""
 
     portal: Portal
     partitions: Partitions
     number: int
 
     def fail(self) -> None:
-        """The page is lost, and with it the query."""
+        """Break the query, because the page is lost."""
         self.partitions.fail_unread(self.number)
         self.portal.fail()
 
@@ -44,7 +44,9 @@ class InitiatorPartitions:
         self._registry = registry
 
     async def read(self, question: ReadPartition) -> tuple[CursorMoved, bytes, PartitionReading]:
-        """The answer, and what is broken if it does not arrive. Raises SqlError."""
+        """Read a page of a partition. Returns the answer, and the reading to fail if the answer does not arrive.
+        Raises SqlError.
+        """
         _, commands, portal = find_cursor(self._registry, question)
         if question.first and commands.cursors.reads_partition:
             raise ObjectInUse(
@@ -75,7 +77,7 @@ class InitiatorPartitions:
 
 
 def _partitions_of(portal: Portal, question: ReadPartition) -> Partitions:
-    """The partitions of a cursor; made when the first is asked for."""
+    """Return the partitions of a cursor, which the first request creates."""
     if portal.partitions is None:
         portal.require_runnable()
         query = portal.command.statement

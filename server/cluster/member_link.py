@@ -29,7 +29,7 @@ def identity_of(config: Config, incarnation: str, mesh: str, client: Address) ->
 
 
 def link_options(config: Config, topology: Topology | None, tls: MeshTls | None) -> LinkOptions:
-    """The others are looked for at the seeds, and where the topology says that they are."""
+    """Return the options of a member's links. It dials the seeds, and the addresses in the topology."""
     cluster = config.cluster
     nodes = topology.nodes if topology is not None else ()
     seeds = dict.fromkeys((*cluster.seeds, *(node.address for node in nodes if node.name != config.member)))

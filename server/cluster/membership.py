@@ -62,7 +62,9 @@ class Timing:
 
 @dataclass(slots=True)
 class Membership:
-    """See the module's docstring. me: this member. seeds: addresses. chance: spreads the pauses. load: as told last."""
+    """See the module's docstring. me: this member. seeds: addresses. chance: randomizes the pauses. load: the last
+    reported load.
+    """
 
     me: Identity
     seeds: Sequence[str]
@@ -83,7 +85,7 @@ class Membership:
         self._targets = DialTargets(self.known, self.chance)
 
     def members(self, now: float) -> list[MemberInfo]:
-        """All that are known, this one included, ordered by id."""
+        """Return all known members, this one included, ordered by id."""
         me = describe(self.me, "draining" if self.draining else "up", self.load, local=True)
         return sorted([me, *self.known.infos(now)], key=lambda info: info.id)
 
@@ -95,7 +97,7 @@ class Membership:
         return self.tick(now)
 
     def peer_introduced(self, number: int, peer: Identity, now: float) -> Actions:
-        """The peer has said who it is; proved, if it was the one that dialled."""
+        """Handle a peer's identity, which is proved if the peer dialled."""
         link = self.links.by_number.get(number)
         if link is None:
             return []
@@ -103,7 +105,7 @@ class Membership:
         return self._admit(link, peer, now) if link.dialled is None else self._met(link, link.dialled, peer)
 
     def link_established(self, number: int, now: float) -> Actions:
-        """The peer that was dialled has proved itself, and takes us."""
+        """Handle the acceptance of this member by the peer that it dialled; the peer is authenticated."""
         link = self.links.by_number.get(number)
         if link is None or link.peer is None:
             return []
@@ -113,7 +115,7 @@ class Membership:
         return [*self._replace(link.peer, now), *self._open_link(link, link.peer, now)]
 
     def message_received(self, number: int, message: ControlMessage, now: float) -> Actions:
-        """A heartbeat, members, or goodbye."""
+        """Handle a heartbeat, a list of members, or a goodbye."""
         link = self.links.by_number.get(number)
         if link is None:
             return []
@@ -128,7 +130,9 @@ class Membership:
         return []
 
     def link_closed(self, number: int, reason: str, now: float, level: int = logging.INFO) -> Actions:
-        """The link is no more (also: could not be made), without a goodbye from here. level: of its log line."""
+        """Handle the end of a link, or a failed attempt to open one, without a goodbye from here. level: of its log
+        line.
+        """
         link = self.links.by_number.pop(number, None)
         if link is None:
             return []
@@ -139,7 +143,7 @@ class Membership:
         return self._targets.fail(link.dialled, reason, now, level)
 
     def tick(self, now: float) -> Actions:
-        """To be called several times within a heartbeat."""
+        """Advance the time. To be called several times within a heartbeat."""
         self.links.excuse_absence(now)
         actions: Actions = []
         for link in list(self.links.by_number.values()):
@@ -163,7 +167,7 @@ class Membership:
         return self._beat()
 
     def leave(self) -> Actions:
-        """Say goodbye to all. Nothing is dialled any more."""
+        """Say goodbye to all. No address is dialled any more."""
         self._ending = True
         actions: Actions = []
         for link in self.links.by_number.values():
@@ -176,7 +180,9 @@ class Membership:
     # -- who is taken --------------------------------------------------------------------------------------------
 
     def _met(self, link: ControlLink, address: str, peer: Identity) -> Actions:
-        """Somebody answered at an address. Nothing is proved yet; that we need not go on can be seen."""
+        """Handle the answer of a peer at an address. It is not authenticated yet, but it may already be clear that the
+        connection is not needed.
+        """
         if peer == self.me:
             self._targets.note_own(address)
             return self._drop(link)
@@ -187,7 +193,7 @@ class Membership:
         return [Proceed(link.number)]
 
     def _admit(self, link: ControlLink, peer: Identity, now: float) -> Actions:
-        """Somebody has connected and proved who it is."""
+        """Handle a peer that has connected to this member and is authenticated."""
         refusal = self._name_taken(peer)
         if refusal is not None:
             return self._refuse(link, "name", refusal, now)
@@ -200,7 +206,7 @@ class Membership:
         return [*actions, Proceed(link.number), *self._open_link(link, peer, now)]
 
     def _name_taken(self, peer: Identity) -> str | None:
-        """Why a member of that name cannot be taken in, if so."""
+        """Return the reason why a member of that name must be refused, if there is one."""
         record = self.known.by_name.get(peer.member)
         if peer.member == self.me.member:
             other = self.me
@@ -213,7 +219,7 @@ class Membership:
         return f'the name "{peer.member}" of {peer.mesh} is taken: {other.mesh} is in the cluster under it'
 
     def _replace(self, peer: Identity, now: float) -> Actions:
-        """The member's earlier connection, if there is one, is over."""
+        """Close the member's earlier connection, if there is one."""
         record = self.known.by_name.get(peer.member)
         if record is None or record.link is None:
             return []
@@ -239,7 +245,7 @@ class Membership:
     # -- who is not ----------------------------------------------------------------------------------------------
 
     def _drop(self, link: ControlLink) -> Actions:
-        """An attempt that is not needed."""
+        """Drop an attempt that is not needed."""
         del self.links.by_number[link.number]
         return [Close(link.number)]
 
@@ -252,7 +258,7 @@ class Membership:
         return actions
 
     def _handle_goodbye(self, link: ControlLink, goodbye: Goodbye, now: float) -> Actions:
-        """The peer has said goodbye; its connection is over."""
+        """Handle a goodbye of the peer, which ends its connection."""
         del self.links.by_number[link.number]
         actions: Actions = [Close(link.number)]
         if link.open and goodbye.reason == "leave":
@@ -280,12 +286,14 @@ class Membership:
     # -- what members tell each other -----------------------------------------------------------------------------
 
     def _tell_all(self) -> Actions:
-        """Repeated, for those who have lost each other so long that they have forgotten each other."""
+        """Send the list of connected members to all. It is repeated for members that lost each other so long ago that
+        they have forgotten each other.
+        """
         parts = list(_parts(self.known.connected_members()))
         return [Say(link.number, Members(part)) for link in self.links.open_links() for part in parts]
 
     def _learn(self, members: Sequence[Identity], now: float) -> Actions:
-        """A member has said whom it is connected to."""
+        """Handle the list of members to which another member is connected."""
         learned = False
         for identity in members:
             if identity.member != self.me.member and self.known.learn(identity, now):

@@ -26,7 +26,7 @@ _MESSAGE_BYTES: Final = 48 << 10
 
 
 class NotificationRouter:
-    """`server.session.cancel.Elsewhere`'s neighbour for notifications. Made and used on the loop's thread."""
+    """The counterpart of `server.session.cancel.Elsewhere` for notifications. Made and used on the loop's thread."""
 
     def __init__(self, mesh: ServerMesh, registry: SessionRegistry) -> None:
         self._mesh = mesh

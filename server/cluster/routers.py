@@ -18,7 +18,7 @@ from server.session.cancel import SessionRegistry
 
 
 class ClusterRouters:
-    """See the module's docstring. registry: the sessions of this member. status: its state."""
+    """See the module's docstring. registry: the sessions of this member. status: returns its state."""
 
     def __init__(
         self,

@@ -59,11 +59,11 @@ class ServerMesh:
         self._on_message, self._on_lost = on_message, on_lost
 
     def take(self, kind: type[ControlMessage], handler: Handler) -> None:
-        """Have messages of this class given to `handler`."""
+        """Register `handler` for messages of this class."""
         self._taken[kind] = handler
 
     def watch(self, on_lost: Callable[[str], None]) -> None:
-        """Have `on_lost` told, too, of members that are lost; it must not raise."""
+        """Register `on_lost`, which is also called for lost members; it must not raise."""
         self._on_lost_first.append(on_lost)
 
     def _receive(self, member: str, message: ControlMessage, body: bytes) -> None:
@@ -101,7 +101,9 @@ class CancelRouter:
         return self._tell(pid, CancelBackend(pid, terminate))
 
     def cancel_statement(self, query: str) -> bool:
-        """Cancel a statement of any member's by its id; False if its initiator cannot be told. Called on the loop's thread."""
+        """Cancel a statement of any member by its id. Returns False if its initiator cannot be told. Called on the
+        loop's thread.
+        """
         member = QueryId.parse(query).initiator
         if member != self._mesh.member:
             return self._mesh.send(member, CancelStatement(query))
@@ -114,7 +116,7 @@ class CancelRouter:
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Nothing is at work any more."""
+        """Wait until all cancels in progress have ended."""
         if self._tasks:
             await asyncio.wait(list(self._tasks))
 
@@ -130,7 +132,9 @@ class CancelRouter:
         return True in [self._mesh.send(member, message) for member in meant]
 
     def _receive(self, _member: str, message: ControlMessage, _body: bytes) -> None:
-        """Only sessions of this member are meant: nothing is passed on twice."""
+        """Handle a cancel from another member. It applies to sessions of this member only, so that no request is
+        forwarded twice.
+        """
         match message:
             case CancelRequest(pid, key):
                 self._registry.cancel_request_here(pid, key)

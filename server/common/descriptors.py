@@ -21,7 +21,7 @@ _RAISED_MAX: Final = 65_536
 
 
 def raise_limit() -> None:
-    """Have as many as the process may have; systems give programs fewer at first, for the sake of old ones."""
+    """Raise the soft limit to what the process may have; systems set it lower at first, for the sake of old programs."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _RAISED_MAX if hard == resource.RLIM_INFINITY else min(hard, _RAISED_MAX)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -29,18 +29,18 @@ def raise_limit() -> None:
 
 
 def limit() -> int:
-    """How many the process may have."""
+    """Return the number of descriptors that the process may have."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _RAISED_MAX if soft == resource.RLIM_INFINITY else soft
 
 
 def scarce(descriptor: int) -> bool:
-    """Whether a client that has just got this one has to be told that there are none for it."""
+    """Return whether a client that has just got this descriptor must be refused for lack of descriptors."""
     most = limit()
     return descriptor >= most - min(_KEPT_MAX, most // 4)
 
 
 def are_exhausted(descriptor: int) -> bool:
-    """Whether there are not even enough to tell it so."""
+    """Return whether there are not even enough descriptors to send such a refusal."""
     most = limit()
     return descriptor >= most - min(_KEPT_MAX, most // 4) // 2

@@ -42,8 +42,8 @@ _REST: Final = 50
 class FullCollections:
     """See the module's docstring. Runs from `start` to `close`.
 
-    live_nodes: returns how many nodes of long statements there are. memory_bytes: the limit of the process's memory. resident:
-    returns what it uses. clock: seconds.
+    live_nodes: returns the number of live nodes of long statements. memory_bytes: the memory limit of the process.
+    resident: returns its resident memory. clock: seconds.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class FullCollections:
         gc.set_threshold(*self._threshold)
 
     def is_due(self) -> bool:
-        """Whether a collection is worth its time now."""
+        """Return whether a collection should run now."""
         if gc.get_count()[2] < _COLLECTIONS:
             return False
         few = self._live_nodes() <= _LIVE_NODES

@@ -19,7 +19,7 @@ _SECONDS: Final = 300.0
 
 
 class UnusedMemory:
-    """A thread that gives it back, from `start` to `close`."""
+    """A thread that returns free memory to the system, from `start` to `close`."""
 
     def __init__(self, supervised: Supervised | None = None) -> None:
         self._supervised = supervised or Supervised("trim")

@@ -40,14 +40,16 @@ _ANY_USER: Final = ("all", "samerole", "sameuser", "samegroup", "replication")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """mistakes: what keeps the member from starting, or from doing what it is told. warnings: what may be meant. A line each."""
+    """mistakes: errors that keep the member from starting or from working as configured. warnings: settings that may
+    be intended. One line each.
+    """
 
     mistakes: tuple[str, ...]
     warnings: tuple[str, ...] = ()
 
 
 def check(path: Path | None, flags: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Found:
-    """Look at everything. Blocks on the file system and on the network."""
+    """Check everything. Blocks on the file system and on the network."""
     try:
         said = Said.read(path, flags, environment)
     except ConfigurationError as error:
@@ -63,8 +65,9 @@ def check(path: Path | None, flags: Mapping[str, Any], environment: Mapping[str,
 
 
 def _understood(said: Said) -> tuple[Config | None, list[str]]:
-    """The configuration without what is wrong in it, and the mistakes. None: what is wrong is said nowhere, so that it cannot be
-    left out."""
+    """Return the configuration without its invalid parts, and the mistakes. The configuration is None if a mistake
+    belongs to no given key, so that nothing can be left out.
+    """
     values, mistakes = dict(said.values), list[str]()
     left_out: set[str] = set()
     while True:
@@ -86,7 +89,7 @@ def _understood(said: Said) -> tuple[Config | None, list[str]]:
 
 
 def _without(values: Mapping[str, Any], key: tuple[str, ...]) -> dict[str, Any]:
-    """The values without a key; an item of a list takes the list with it."""
+    """Return the values without a key. For an item of a list, the whole list is left out."""
     if not key or key[0] not in values:
         return dict(values)
     inside = values[key[0]]
@@ -95,7 +98,7 @@ def _without(values: Mapping[str, Any], key: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _with_placeholder(values: dict[str, Any], key: tuple[str, ...]) -> dict[str, Any]:
-    """The values with another one for a key that was left out, where the rest could not be looked at without."""
+    """Replace a key that was left out by a placeholder, if the rest cannot be validated without it."""
     if key != ("cluster", "secret_file") or "cluster" not in values:
         return values
     return {**values, "cluster": {**values["cluster"], "secret": "left out"}}
@@ -139,7 +142,7 @@ def _unwritable(key: tuple[str, ...], folder: Path) -> Mistakes:
 
 
 def _roots(config: Config) -> Mistakes:
-    """Check the folders that it reads from."""
+    """Check the folders from which the member reads."""
     for root in config.roots:
         if not root.is_dir():
             yield ("roots",), f"there is no folder {root}"
@@ -180,7 +183,7 @@ def _cannot_listen(address: Address) -> str | None:
 
 
 def _spark(config: Config) -> Mistakes:
-    """Java, without which there is no driver; and the cluster."""
+    """Check for Java, without which there is no driver, and for the Spark cluster."""
     home = os.environ.get("JAVA_HOME")
     if home is not None and not os.access(Path(home, "bin", "java"), os.X_OK):
         yield ("spark",), f"there is no Java in JAVA_HOME ({home})"
@@ -206,7 +209,7 @@ def _cannot_connect(address: Address) -> str | None:
 
 
 def _catalog(config: Config) -> Mistakes:
-    """Whether it can be read, where it is there."""
+    """Check that an existing catalog can be read."""
     try:
         _role_names(config)
     except _Unreadable as error:
@@ -218,7 +221,7 @@ class _Unreadable(Exception):
 
 
 def _role_names(config: Config) -> frozenset[str]:
-    """The roles of the catalog; none where it is not there yet."""
+    """Return the roles of the catalog; none if it does not exist yet."""
     location = config.engine().catalog_location
     return _roles_in_postgres(str(location)) if is_url(location) else _roles_in_file(Path(location))
 
@@ -251,7 +254,7 @@ def _roles_in_postgres(url: str) -> frozenset[str]:
 
 
 def _unknown_roles(config: Config) -> Mistakes:
-    """Names of the rules that are no roles, where there are roles."""
+    """Yield names in the rules that are not roles, if there are any roles."""
     if config.hba_file is None:
         return
     try:

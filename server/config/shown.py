@@ -29,13 +29,13 @@ _SECRET_LENGTH: Final = 4
 
 
 def show(config: Config) -> Mapping[str, Any]:
-    """The configuration's values, those that were not given included, as JSON has them."""
+    """Return the configuration's values, including defaults, as JSON values."""
     told: Mapping[str, Any] = _show(config.model_dump(mode="json"), ())
     return told
 
 
 def secrets_of(config: Config) -> frozenset[str]:
-    """All secrets that the configuration gives or names a file of. What cannot be read is none."""
+    """Return all secrets that the configuration contains or names a file of. Files that cannot be read are skipped."""
     found = set(_secrets(config.model_dump(mode="json"), ()))
     for store in config.stores.values():
         found.add(store.known_secret() or "")
@@ -46,7 +46,7 @@ def secrets_of(config: Config) -> frozenset[str]:
 
 
 class Redactor:
-    """Takes secrets out of texts: those that it is given, and passwords in URLs."""
+    """Removes secrets from texts: the given ones, and passwords in URLs."""
 
     def __init__(self, secrets: frozenset[str]) -> None:
         # The longest first: one may be a part of another.
