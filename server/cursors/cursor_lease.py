@@ -26,7 +26,7 @@ T = TypeVar("T")
 class CursorLeases:
     """See the module's docstring. All methods are called on the loop's thread.
 
-    welcome: whether the session waits for its client between two commands; the session says so.
+    welcome: whether the session waits for its client between two commands; the session sets it.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,9 @@ class CursorLeases:
             self._freed.set()
 
     async def free(self) -> None:
-        """Wait until a visitor may come, as far as is known when this returns. Raises the cause with which visits have ended."""
+        """Wait until a visitor may come; another may be first after this returns. Raises the error with which the
+        session has ended.
+        """
         while not self.is_free and self._closed is None:
             self._freed.clear()
             await self._freed.wait()
@@ -69,9 +71,9 @@ class CursorLeases:
             raise self._closed
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do `work`, which has cleaned up after itself when this returns, also where the caller is cancelled.
+        """Run `work` as the visitor. When this returns, `work` has cleaned up, even if the caller is cancelled.
 
-        Raises ObjectInUse if the session is at work, and the cause with which it has ended the visit.
+        Raises ObjectInUse if the session is busy, and the error with which the session has ended the visit.
         """
         if not self.is_free:
             work.close()
@@ -93,7 +95,7 @@ class CursorLeases:
         self._tell_if_free()
 
     async def over(self) -> None:
-        """Wait until a visitor has gone. Whoever interrupts the session meanwhile interrupts the visitor."""
+        """Wait until the visitor has finished. An interrupt of the session during the wait interrupts the visitor."""
         task = self._task
         if task is None:
             return
@@ -104,14 +106,14 @@ class CursorLeases:
             raise
 
     async def end(self, cause: SqlError) -> None:
-        """Send a visitor away: it is told `cause`. Returns when it has gone."""
+        """End a visit with the error `cause`. Returns when the visitor has cleaned up."""
         task = self._task
         if task is not None:
             self._cause = cause
             await stop_task(task)
 
     async def close(self, cause: SqlError) -> None:
-        """The session ends: send a visitor away, and whoever waits. Returns when nobody is left."""
+        """End the visit and all waits for one, because the session ends. Returns when the visitor has cleaned up."""
         self._closed = cause
         self._tell_if_free()
         await self.end(cause)

@@ -29,7 +29,9 @@ PAGE_BYTES_MAX: Final = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """passed: how many rows. body: the rows as bytes, empty if there are none. last: whether the movement is over."""
+    """passed: the number of rows. body: the rows as bytes, empty if there are none. last: whether the movement is
+    over.
+    """
 
     passed: int
     body: bytes
@@ -37,7 +39,9 @@ class Page:
 
 
 async def take_page(run: Run, page_bytes: int) -> Page:
-    """The next rows of a movement, up to about `page_bytes` of them. Raises ProgramLimitExceeded for one that is too large."""
+    """Take the next rows of a movement, up to about `page_bytes`. Raises ProgramLimitExceeded for a row that is too
+    large.
+    """
     left = min(page_bytes, PAGE_BYTES_MAX)
     batches: list[pa.RecordBatch] = []
     while left > 0 and not run.over and (batch := await run.next_batch(left)) is not None:
@@ -64,7 +68,7 @@ def _encode_batches(batches: Sequence[pa.RecordBatch]) -> bytes:
 
 
 def page_rows(body: bytes) -> list[pa.RecordBatch]:
-    """The rows of a page, as they were taken. Raises ConnectionFailure for bytes that are none."""
+    """Decode the rows of a page. Raises ConnectionFailure for invalid bytes."""
     if not body:
         return []
     try:
@@ -78,7 +82,7 @@ def page_rows(body: bytes) -> list[pa.RecordBatch]:
 
 
 def describe_columns(columns: Sequence[ResultColumn]) -> list[CursorColumn]:
-    """Columns as they are told to another member."""
+    """Return the columns as they are described to another member."""
     return [CursorColumn(c.name, _describe_type(c.type), c.table_oid, c.attribute) for c in columns]
 
 
@@ -88,7 +92,7 @@ def _describe_type(typ: SqlType) -> ColumnType:
 
 
 def result_columns(columns: Sequence[CursorColumn]) -> tuple[ResultColumn, ...]:
-    """Columns as another member told them. Raises KeyError or ValueError for a type that is unknown here."""
+    """Return the columns that another member has described. Raises KeyError or ValueError for an unknown type."""
     return tuple(ResultColumn(c.name, _type(c.type), c.table_oid, c.attribute) for c in columns)
 
 

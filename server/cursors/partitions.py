@@ -17,9 +17,9 @@ from wire.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, Sql
 
 
 class Partitions:
-    """query: as it is named in errors. statement: the digest of its text. count: how many partitions there are.
+    """query: its name in errors. statement: the digest of its text. count: the number of partitions.
 
-    turn: held by who reads a page; those who wait have it in their order.
+    turn: held by the reader of a page; waiting readers get it in their order.
     """
 
     def __init__(self, query: str, statement: str, count: int) -> None:
@@ -31,7 +31,7 @@ class Partitions:
         self._error: SqlError | None = None
 
     def claim(self, partition: int, count: int, statement: str) -> None:
-        """Give a partition to whoever asks for it. Raises InvalidParameterValue, ObjectNotInPrerequisiteState."""
+        """Claim a partition for a reader. Raises InvalidParameterValue, ObjectNotInPrerequisiteState."""
         self.require_statement(statement)
         if count != self.count:
             raise InvalidParameterValue(f'query "{self._query}" is read in {self.count} partitions and not in {count}')
@@ -43,7 +43,7 @@ class Partitions:
         self._asked.add(partition)
 
     def require_statement(self, statement: str) -> None:
-        """Raises InvalidParameterValue for another text than the query's."""
+        """Raise InvalidParameterValue if the text differs from the query's."""
         if statement != self._statement:
             raise InvalidParameterValue(
                 f'the statement differs from that of query "{self._query}"',
@@ -51,12 +51,12 @@ class Partitions:
             )
 
     def fail(self, error: SqlError) -> None:
-        """All partitions end with this error, unless they end with an earlier one."""
+        """End all partitions with this error, unless they have ended with an earlier one."""
         if self._error is None:
             self._error = error
 
     def fail_unread(self, partition: int) -> None:
-        """A partition was not read to its end: what it was given is lost."""
+        """End all partitions because this one was not read to its end: the rows that it was given are lost."""
         self.fail(
             ObjectNotInPrerequisiteState(
                 f'query "{self._query}" cannot be read on: partition {partition} of {self.count} was not read to its end',
@@ -65,6 +65,6 @@ class Partitions:
         )
 
     def require_unbroken(self) -> None:
-        """Raises the error with which all partitions end."""
+        """Raise the error with which all partitions have ended, if they have."""
         if self._error is not None:
             raise self._error.with_traceback(None)

@@ -14,7 +14,9 @@ from wire.mesh.control_messages import CursorMoved, ReadPartition
 
 
 class PartitionRows(FarRows):
-    """The execution whose rows are copied. The first page asks for the partition, which is given once."""
+    """The execution whose rows are copied. The request for the first page claims the partition, which can be read
+    once.
+    """
 
     def __init__(
         self, cursor: FarCursor, columns: tuple[ResultColumn, ...], partition: CopyPartition, page_bytes: int

@@ -26,7 +26,7 @@ from wire.errors import IoError
 
 @dataclass(slots=True)
 class _Chunk:
-    """One batch. batch: while it is in memory; else offset and length say where it is in the file."""
+    """One batch. batch: None once it is in the file; then offset and length locate it there."""
 
     first_row: int
     rows: int
@@ -36,7 +36,7 @@ class _Chunk:
 
 
 class RowBuffer:
-    """Append-only rows with random access. memory_bytes_max: what may stay in memory."""
+    """Append-only rows with random access. memory_bytes_max: the limit of the rows in memory."""
 
     def __init__(self, memory_bytes_max: int) -> None:
         self._memory_bytes_max = memory_bytes_max
@@ -52,11 +52,11 @@ class RowBuffer:
         return self._file_bytes
 
     def fits(self, batch: pa.RecordBatch) -> bool:
-        """Whether this batch would still stay in memory."""
+        """Return whether this batch would still fit into memory."""
         return bool(self._memory_bytes + batch.nbytes <= self._memory_bytes_max)
 
     async def append(self, batch: pa.RecordBatch) -> None:
-        """Keep a batch. Raises DiskFull or IoError when it has to go to the file and cannot."""
+        """Keep a batch. Raises DiskFull or IoError if it cannot be written to the file."""
         chunk = _Chunk(self.rows, batch.num_rows, batch)
         if self.fits(batch):
             self._memory_bytes += batch.nbytes
@@ -93,13 +93,17 @@ class RowBuffer:
         return await asyncio.to_thread(self._load, chunk)
 
     async def read(self, start: int, count: int) -> pa.RecordBatch:
-        """Rows from `start` on: at least one and at most `count`, as many as lie together. `start` is below `rows`."""
+        """Return rows from `start` on: at least one and at most `count`, as many as are in one chunk. `start` is below
+        `rows`.
+        """
         chunk = self._chunks[self._chunk_of(start)]
         offset = start - chunk.first_row
         return (await self._batch(chunk)).slice(offset, min(count, chunk.rows - offset))
 
     async def read_backward(self, start: int, count: int) -> pa.RecordBatch:
-        """Rows start, start - 1 ...: at least one and at most `count`, as many as lie together, in that order."""
+        """Return rows start, start - 1 ..., in that order: at least one and at most `count`, as many as are in one
+        chunk.
+        """
         chunk = self._chunks[self._chunk_of(start)]
         offset = start - chunk.first_row
         first = max(offset - count + 1, 0)
@@ -110,7 +114,7 @@ class RowBuffer:
         return bisect.bisect_right(self._chunks, row, key=lambda chunk: chunk.first_row) - 1
 
     def close(self) -> None:
-        """Forget the rows and the file; idempotent."""
+        """Release the rows and the file; idempotent."""
         self._chunks.clear()
         self._memory_bytes = self.rows = 0
         if self._file is not None:

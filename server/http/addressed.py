@@ -16,19 +16,23 @@ from functools import cache
 
 
 def is_for_us(headers: Mapping[str, str], names: Collection[str]) -> bool:
-    """names: by which the server is known beside this machine's own, in small letters."""
+    """Return whether the Host header names this server. names: the server's names beside this machine's own, in lower
+    case.
+    """
     host = _name(headers.get("host", ""))
     return _is_address(host) or host in _own_names() or host.endswith(".localhost") or host in names
 
 
 def is_from_us(headers: Mapping[str, str], scheme: str) -> bool:
-    """Whether a request comes from a page of this server's, or from no page. scheme: of the request, `http` or `https`."""
+    """Return whether a request comes from a page of this server, or from no page. scheme: of the request, `http` or
+    `https`.
+    """
     origin = headers.get("origin")
     return origin is None or origin.lower() == f"{scheme}://{headers.get('host', '')}".lower()
 
 
 def _name(host: str) -> str:
-    """Without the port."""
+    """Return the host without the port."""
     name, colon, port = host.rpartition(":")
     return (name if colon and (port.isdigit() or not port) else host).strip("[]").rstrip(".").lower()
 

@@ -56,9 +56,10 @@ _HEADERS: Final[Mapping[str, str]] = {
 
 
 class ConsoleServer:
-    """Serves the console. `status` and `unready` are asked anew for every request. lifetime_seconds: see LIFETIME_SECONDS. api:
-    None where nobody can be known, so that nobody is shown what others do. tls: the newest context; None: http. processes: the
-    states of all processes of a server that has several, by their numbers."""
+    """Serves the console. `status` and `unready` are called for every request. lifetime_seconds: see LIFETIME_SECONDS.
+    api: None if viewers cannot be authenticated, so that nobody sees the activity of others. tls: returns the newest
+    context; None: http. processes: returns the states of all processes of a server that has several, by their numbers.
+    """
 
     def __init__(
         self,
@@ -94,7 +95,7 @@ class ConsoleServer:
         return f"{self._scheme}://{self.address}/"
 
     async def start(self, address: Address) -> None:
-        """Listen. Raises OSError when the address cannot be had."""
+        """Listen. Raises OSError if the address is not available."""
         await self._server.start(address)
 
     async def close(self) -> None:
@@ -122,7 +123,7 @@ class ConsoleServer:
 
 
 def _redact(status: Mapping[str, Any], viewer: Viewer | None) -> Mapping[str, Any]:
-    """The state without what sessions do that the viewer may not see. None: somebody who is not known."""
+    """Return the state without the activity of sessions that the viewer may not see. None: an unauthenticated viewer."""
 
     def hides(whose: Mapping[str, Any]) -> bool:
         return viewer is None or not viewer.may_see(whose["user"])
@@ -138,7 +139,7 @@ def _redact(status: Mapping[str, Any], viewer: Viewer | None) -> Mapping[str, An
 
 
 def with_headers(application: ASGIApp) -> ASGIApp:
-    """The application, with the headers of every answer."""
+    """Wrap the application so that every answer has the security headers."""
     own = {name.lower().encode(): value.encode() for name, value in _HEADERS.items()}
 
     async def serve_with_headers(scope: Scope, receive: Receive, send: Send) -> None:

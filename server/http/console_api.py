@@ -64,7 +64,7 @@ class _Refused(Exception):
 
 
 class ConsoleApi:
-    """See the module's docstring. names: by which the server is known (`server.http.addressed`)."""
+    """See the module's docstring. names: names by which the server is known (`server.http.addressed`)."""
 
     def __init__(
         self, host: Host, mesh: Mesh, activity: ClusterActivity, cancels: CancelRouter, names: Collection[str] = ()
@@ -90,7 +90,7 @@ class ConsoleApi:
         ]
 
     async def viewer(self, request: HTTPConnection) -> Viewer | None:
-        """Return the viewer; None where nobody is known, or where the request was not meant for this server."""
+        """Return the viewer. Return None for an unauthenticated one, or if the request was not meant for this server."""
         if not addressed.is_for_us(request.headers, self._names):
             return None
         scheme = {"ws": "http", "wss": "https"}.get(request.url.scheme, request.url.scheme)
@@ -192,7 +192,7 @@ def error(status: int, message: str, sqlstate: str, **more: Any) -> Response:
 
 
 async def _body(request: Request, kind: type[S]) -> S:
-    """Raises _Refused."""
+    """Parse the body of a request. Raises _Refused."""
     body = bytearray()
     try:
         async with asyncio.timeout(_BODY_SECONDS):

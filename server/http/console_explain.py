@@ -25,7 +25,7 @@ _SECONDS: Final = 15.0
 
 
 async def explain_graph(host: Host, user: str, sql: str) -> Graph:
-    """Raises SqlError."""
+    """Return the graph of a statement's plan. Raises SqlError."""
     client = ConnectionClient(0, host.registry, lambda _notice: None, time.monotonic)
     session = host.new_session(user=user, database=DATABASE, options={}, client=client)
     try:

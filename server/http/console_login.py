@@ -45,7 +45,7 @@ _PROXIED: Final = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """A user who looks at the console, with the roles as of now, which tell what the user may see."""
+    """A user who looks at the console, with the current roles, which decide what the user may see."""
 
     user: str
     roles: Roles
@@ -73,7 +73,7 @@ class _Login:
 
 
 class ConsoleLogins:
-    """See the module's docstring. now: seconds from any clock that never goes back."""
+    """See the module's docstring. now: seconds of a monotonic clock."""
 
     def __init__(self, host: Host, now: Callable[[], float] = time.monotonic) -> None:
         self._host = host
@@ -84,7 +84,7 @@ class ConsoleLogins:
         return len(self._logins)
 
     async def log_in(self, request: HTTPConnection, user: str, password: str) -> str:
-        """The cookie's value. Raises FatalError."""
+        """Authenticate a user and return the cookie's value. Raises FatalError."""
         await login.admit(self._host, self._visitor(request, user), password or None)
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         now = self._now()
@@ -98,7 +98,7 @@ class ConsoleLogins:
         self._logins.pop(_digest(token), None)
 
     async def viewer(self, request: HTTPConnection) -> Viewer | None:
-        """None: somebody who has to log in."""
+        """Return the viewer; None for one who has to log in."""
         found = self._find(request.cookies.get(cookie_name(request), ""))
         if found is None and not await self._is_trusted(request):
             return None
@@ -110,7 +110,7 @@ class ConsoleLogins:
         return Viewer(user, await self._host.gate.roles())
 
     def _find(self, token: str) -> str | None:
-        """The user of a login, whose clock is wound."""
+        """Return the user of a login, and restart its idle timeout."""
         now, key = self._now(), _digest(token)
         found = self._logins.get(key) if token else None
         if found is None:
@@ -140,7 +140,9 @@ class ConsoleLogins:
 
 
 def cookie_name(request: HTTPConnection) -> str:
-    """Another one for each port: browsers keep the cookies of a machine's members together."""
+    """Return the name of the cookie, which contains the port: a browser does not separate the cookies of members on
+    one machine by port.
+    """
     server = request.scope.get("server")
     return f"sluice_{server[1] if server else 0}"
 

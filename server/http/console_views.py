@@ -36,7 +36,7 @@ _COUNTERS: Final = ("fragments", "edges", "spark_jobs")
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A statement's page."""
+    """The content of a statement's page."""
 
     told: StatementReport
     graph: Graph
@@ -70,7 +70,7 @@ class ConsoleViews:
         }
 
     async def detail(self, query: str, viewer: Viewer) -> Detail | None:
-        """None: there is no such statement, any more. Raises InsufficientPrivilege."""
+        """Return the page of a statement; None if it does not exist or is forgotten. Raises InsufficientPrivilege."""
         found = await self.find(query)
         if found is None:
             return None
@@ -86,7 +86,7 @@ class ConsoleViews:
         return Detail(told, with_counters(graph or Graph(), fragments, edges), tuple(_jobs(others)))
 
     async def find(self, query: str) -> tuple[StatementReport, Graph | None, ClusterReport] | None:
-        """A statement, and its graph without what others have counted; whoever asks."""
+        """Return a statement, and its graph without the counters of other members. Privileges are not checked here."""
         try:
             initiator = QueryId.parse(query).initiator
         except ValueError:

@@ -39,7 +39,7 @@ _ZONED: Final = (exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMETZ)
 
 
 class SluiceTrino(BVTrino):
-    """See the module's docstring. A `?` is a Placeholder that is named by where it stands."""
+    """See the module's docstring. A `?` is a Placeholder whose name is its position."""
 
     class Parser(BVTrino.Parser):
         FUNCTIONS = {name: BVTrino.Parser.FUNCTIONS[name] for name in _KEPT_FUNCTIONS}  # noqa: RUF012
@@ -54,7 +54,7 @@ POSTGRES: Final = BVPostgres()
 
 
 def read(sql: str) -> exp.Expression:
-    """The one statement of a text. Raises SqlSyntaxError, with a position."""
+    """Parse a text that contains one statement. Raises SqlSyntaxError, with a position."""
     try:
         with bounded_depth():
             trees: list[exp.Expression] = [tree for tree in TRINO.parse(sql) if tree is not None]
@@ -66,7 +66,7 @@ def read(sql: str) -> exp.Expression:
 
 
 def _syntax_error(sql: str, error: ParseError | TokenError) -> SqlSyntaxError:
-    """sqlglot's words, without the piece of the text that it underlines."""
+    """Return an error with sqlglot's message, without the excerpt of the text that it underlines."""
     details: dict[str, Any] = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
     if not details.get("line"):
         return SqlSyntaxError(f"syntax error: {str(error).splitlines()[0]}")
@@ -79,17 +79,17 @@ def _syntax_error(sql: str, error: ParseError | TokenError) -> SqlSyntaxError:
 
 
 class TrinoRewriter(Rewriter):
-    """See the module's docstring. Relations are added with `relation`."""
+    """See the module's docstring. `relation` adds relations."""
 
     def __init__(self) -> None:
         super().__init__(TRINO, POSTGRES)
 
     def rewrite(self, sql: str) -> str:
-        """A statement's text in PostgreSQL's SQL. Raises SqlSyntaxError, FeatureNotSupported."""
+        """Return a statement's text in PostgreSQL's SQL. Raises SqlSyntaxError, FeatureNotSupported."""
         return self.rewrite_tree(read(sql))
 
     def rewrite_tree(self, tree: exp.Expression) -> str:
-        """The same of a tree."""
+        """Return a tree as text in PostgreSQL's SQL."""
         with bounded_depth():
             for node in tree.find_all(*_REFUSED):
                 raise FeatureNotSupported(f"not supported: {_REFUSED[type(node)]}")
@@ -102,7 +102,9 @@ class TrinoRewriter(Rewriter):
         return super().rewrite_one(named).transform(_in_postgres)
 
     def _name_subquery(self, node: exp.Expression) -> exp.Expression:
-        """A relation of ours goes by its name: PostgreSQL 15 wants every subquery to have one."""
+        """Name the subquery that replaces a relation by the relation's name: PostgreSQL 15 requires a name for every
+        subquery.
+        """
         if isinstance(node, exp.Table) and not node.alias and exp.table_name(node) in self._relations:
             node.set("alias", exp.TableAlias(this=node.this.copy()))
         return node
@@ -134,7 +136,7 @@ def _is_bare_decimal(typ: exp.Expression) -> bool:
 
 
 def _decimal_of(text: str) -> exp.DataType:
-    """The type of Trino's literal DECIMAL '...': the digits that it has."""
+    """Return the type of Trino's literal DECIMAL '...': precision and scale are those of its digits."""
     digits = text.strip().lstrip("+-")
     return _decimal(max(len(digits.replace(".", "")), 1), len(digits.partition(".")[2]))
 

@@ -59,14 +59,14 @@ _OTHERS: Final = (0, "GENERIC_USER_ERROR", _USER)
 
 
 class Failure(QueryError):
-    """buenavista's message, whose location and further words may say something."""
+    """buenavista's error message, with location and further details as optional fields."""
 
     error_location: dict[str, int] | None = None  # type: ignore[assignment]
     failure_info: dict[str, Any] | None = None  # type: ignore[assignment]
 
 
 def failure(error: SqlError, text: str | None = None) -> Failure:
-    """Describe an error to a client. text: the statement as it was sent, where the error's position counts in it."""
+    """Describe an error for a client. text: the statement as it was sent, if the error's position counts in it."""
     code, name, kind = _CODES.get(error.sqlstate) or _CODES.get(error.sqlstate[:2], _OTHERS)
     words = [error.message]
     words += [f"{label}: {more}" for label, more in (("DETAIL", error.detail), ("HINT", error.hint)) if more]

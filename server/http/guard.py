@@ -19,9 +19,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class _Bounded(H11Protocol):
-    """Connections of which there are so many at most, further ones being closed unheard, and which a clock ends.
+    """A connection with a time limit. Connections beyond the maximum number are closed at once.
 
-    connections_max, seconds: of the clock; set by subclasses.
+    connections_max, seconds: the limits; set by subclasses.
     """
 
     connections_max = 0
@@ -40,7 +40,7 @@ class _Bounded(H11Protocol):
         self._stop()
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
-        """A websocket lasts as long as its application wants (`server.http.live`)."""
+        """Lift the time limit: a websocket lasts as long as its application wants (`server.http.live`)."""
         self._stop()
         super().handle_websocket_upgrade(event)
 
@@ -54,7 +54,7 @@ class _Bounded(H11Protocol):
 
 
 class _Guarded(_Bounded):
-    """The clock runs as long as there is no request to be answered."""
+    """A connection whose time limit applies while no request is being answered."""
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -72,12 +72,13 @@ class _Guarded(_Bounded):
 
 
 def guarded_protocol(connections_max: int, request_seconds: float) -> type[H11Protocol]:
-    """The protocol of a door's connections. Those beyond `connections_max` are closed unheard."""
+    """Return the protocol of a door's connections. Connections beyond `connections_max` are closed at once."""
     return type("Guarded", (_Guarded,), {"connections_max": connections_max, "seconds": request_seconds})
 
 
 def short_lived(connections_max: int, seconds: float) -> type[H11Protocol]:
-    """The protocol of connections that end after so many seconds. Those beyond `connections_max` are closed unheard.
+    """Return the protocol of connections that end after `seconds`. Connections beyond `connections_max` are closed at
+    once.
 
     The application ends each with its first answer, by `Connection: close`.
     """

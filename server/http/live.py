@@ -38,7 +38,7 @@ _FOLLOW: Final = msgspec.json.Decoder(_Follow)
 
 
 class Live:
-    """All websockets of a member. viewer: who looks, as of now."""
+    """All websockets of a member. viewer: returns the current viewer of a websocket."""
 
     def __init__(self, views: ConsoleViews, viewer: Callable[[WebSocket], Awaitable[Viewer | None]]) -> None:
         self._views = views
@@ -49,7 +49,7 @@ class Live:
         return self._open
 
     async def serve(self, socket: WebSocket) -> None:
-        """From its opening to its end."""
+        """Serve a websocket from its opening to its end."""
         viewer = await self._viewer(socket)
         await socket.accept()
         if viewer is None or self._open >= PAGES_MAX:
@@ -85,7 +85,7 @@ class _Page:
         self._changed = asyncio.Event()
 
     async def hear(self) -> None:
-        """Receive messages of the page, until it goes, or sends one that cannot be read."""
+        """Receive messages of the page, until it disconnects or sends an invalid one."""
         try:
             while True:
                 self._follows = _FOLLOW.decode(await self._socket.receive_text()).follow
@@ -116,7 +116,7 @@ class _Page:
         return {"query": None, "id": query} if detail is None else {"query": detail.json()}
 
     async def _pause(self, until_overview: float) -> None:
-        """Until the next message is due, or the page follows another statement."""
+        """Wait until the next message is due, or until the page follows another statement."""
         seconds = until_overview if self._follows is None else min(QUERY_SECONDS, until_overview)
         self._changed.clear()
         with contextlib.suppress(TimeoutError):

@@ -23,14 +23,14 @@ from wire.errors import InvalidAuthorizationSpecification, InvalidPassword
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """password: None where none was sent."""
+    """password: None if none was sent."""
 
     user: str
     password: str | None = None
 
 
 def credentials(headers: Mapping[str, str], user: str | None) -> Credentials:
-    """user: who the request says it is for. Raises InvalidAuthorizationSpecification."""
+    """Read a request's credentials. user: the user that the request names. Raises InvalidAuthorizationSpecification."""
     given = _basic(headers.get("authorization"))
     if given is None:
         if not user:
@@ -56,8 +56,9 @@ def _basic(header: str | None) -> Credentials | None:
 
 
 async def admit(host: Host, guest: Visitor, password: str | None) -> bool:
-    """Make sure that a client is who it says, and may have a session; whether as a superuser. Raises FatalError, after a while
-    where it is not, so that guessing takes long."""
+    """Authenticate a client and check that it may have a session. Returns whether it is a superuser. Raises
+    FatalError, after a delay for failed authentication, so that guessing takes long.
+    """
     try:
         await host.gate.check(guest, password)
     except (InvalidPassword, InvalidAuthorizationSpecification):
@@ -69,5 +70,5 @@ async def admit(host: Host, guest: Visitor, password: str | None) -> bool:
 def visitor(
     user: str, database: str, tls: ClientTls | None, client: tuple[str, int] | None, here: tuple[str, int] | None
 ) -> Visitor:
-    """Build the visitor that the rules are matched with."""
+    """Build the visitor with which the rules are matched."""
     return Visitor(Beginning((3, 0), user, database), client[0] if client else "", here[0] if here else "", tls)

@@ -33,8 +33,9 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A counter of `/status` as a metric. kind: a counter only grows while the member runs. scale: what one of it is in the
-    metric's unit (seconds, bytes)."""
+    """A counter of `/status` as a metric. kind: a counter only grows while the member runs. scale: the factor to the
+    metric's unit (seconds, bytes).
+    """
 
     name: str
     kind: Literal["counter", "gauge"]
@@ -259,7 +260,7 @@ def _background_metrics(workers: Mapping[str, Mapping[str, Any]]) -> Iterator[Me
 
 
 def exposition(status: Mapping[str, Any]) -> bytes:
-    """All metrics of a member, in Prometheus' text format."""
+    """Return all metrics of a member, in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(StatusCollector(status))
     ProcessCollector(registry=registry)
@@ -267,7 +268,7 @@ def exposition(status: Mapping[str, Any]) -> bytes:
 
 
 def exposition_of_processes(statuses: Mapping[str, Mapping[str, Any]]) -> bytes:
-    """The metrics of several processes of this machine. statuses: by the value of the label `process`."""
+    """Return the metrics of several processes of this machine. statuses: by the value of the label `process`."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_ProcessesCollector(statuses))
     return generate_latest(registry)

@@ -40,7 +40,7 @@ class _File:
 
 @cache
 def _files() -> Mapping[str, _File]:
-    """All files by name; what is not here does not exist, whatever a path says."""
+    """Return all files by name. No other file can be requested, whatever the path."""
     folder = resources.files(__package__) / "static"
     return {
         file.name: _file(file.name, file.read_bytes())
@@ -72,5 +72,5 @@ async def _static(request: Request) -> Response:
 
 
 def routes() -> list[Route]:
-    """The page's routes, for the console's application."""
+    """Return the page's routes, for the console's application."""
     return [Route("/", _index), Route("/static/{name}", _static)]

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def stats_of(result: Result, started: float, progress: Progress | None, *, over: bool) -> schemas.StatementStats:
-    """started: when the statement came, in seconds since the epoch. progress: while it runs. over: the client is told the end."""
+    """Return the stats of a statement. started: the arrival of the statement, in seconds since the epoch. progress:
+    while it runs. over: the client is told the end.
+    """
     record, now = result.record, time.time()
     state = _state(result, record, over=over)
     queued = now if record is None else min(record.started, now)
@@ -58,7 +60,7 @@ def _state(result: Result, record: StatementRecord | None, *, over: bool) -> str
 
 
 def _splits(result: Result, progress: Progress | None, *, over: bool) -> tuple[int, int]:
-    """All splits, and those that are done."""
+    """Return the number of all splits, and of completed ones."""
     if progress is not None and progress.tasks is not None:
         done, total = progress.tasks
         result.splits = max(total, result.splits)
@@ -67,7 +69,7 @@ def _splits(result: Result, progress: Progress | None, *, over: bool) -> tuple[i
 
 
 def note_plan(result: Result) -> None:
-    """Note on how many members, and as how many instances, the statement runs: when its plan is there."""
+    """Record on how many members, and as how many instances, the statement runs, once it has a plan."""
     planned = None if result.record is None else result.record.planned
     physical = None if planned is None else planned[1].physical
     if physical is not None:

@@ -28,8 +28,10 @@ _REWRITER: Final = relations.rewriter()
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """sql: what the engine is to run, if anything. kind: of a statement that it is not, as Trino calls it. headers: of the answer,
-    without `X-Trino-`. settings: that are to be set, as a check of them; None is the default."""
+    """sql: the statement that the engine is to run, if any. kind: Trino's name for a statement that the door answers.
+    headers: of the answer, without `X-Trino-`. settings: settings to apply, which checks their values; None is the
+    default.
+    """
 
     sql: str | None = None
     kind: str = ""
@@ -92,7 +94,7 @@ def _name(words: str) -> str:
 
 
 def _execute(words: str, prepared: Mapping[str, str]) -> exp.Expression:
-    """`name USING ...` or `IMMEDIATE 'statement' USING ...`: the statement with its values."""
+    """Parse `name USING ...` or `IMMEDIATE 'statement' USING ...`. Returns the statement with its values."""
     tokens = TRINO.tokenize(words)
     match tokens:
         case [first, Token(token_type=TokenType.STRING) as immediate, *rest] if first.text.upper() == "IMMEDIATE":
@@ -135,7 +137,7 @@ def _use(place: exp.Table) -> Asked:
 
 
 def require_catalog(name: str) -> None:
-    """Raises InvalidCatalogName: there is one, but for Trino's own."""
+    """Raise InvalidCatalogName for any name but that of the one catalog and of Trino's own."""
     if name not in (DATABASE, SYSTEM):
         raise InvalidCatalogName(f'catalog "{name}" does not exist', hint=f"This member's is {DATABASE}.")
 

@@ -31,14 +31,14 @@ _WEBSOCKET_BYTES: Final = 64 << 10
 
 
 def _websocket(**arguments: Any) -> asyncio.Protocol:
-    """The protocol of a websocket. wsproto is imported with the first one: most members never have any."""
+    """Make the protocol of a websocket. wsproto is imported with the first one, because most members never have any."""
     from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 
     return WSProtocol(**arguments)
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves the process's signals alone."""
+    """A server that installs no signal handlers."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -46,10 +46,11 @@ class _Server(uvicorn.Server):
 
 
 class HttpServer:
-    """See the module's docstring. application: an ASGI application. protocol: of its connections (`server.http.guard`).
-    tls: the newest context, asked for each connection; None: http. websockets: whether the application takes them.
+    """See the module's docstring. application: an ASGI application. protocol: of its connections
+    (`server.http.guard`). tls: returns the newest context, for each connection; None: http. websockets: whether the
+    application accepts them.
 
-    address: where it listens, once it has been started.
+    address: the address on which it listens, once it is started.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class HttpServer:
         self.address: Address | None = None
 
     async def start(self, address: Address) -> None:
-        """Listen. Raises OSError when the address cannot be had."""
+        """Listen. Raises OSError if the address is not available."""
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
         listening = socket.create_server((address.host, address.port), family=family, backlog=512)
         listening.setblocking(False)
@@ -92,7 +93,7 @@ class HttpServer:
         self._serving = asyncio.get_running_loop().create_task(self._server.serve([listening]))
 
     def _context(self, *_: object) -> ssl.SSLContext:
-        """The context that connections begin with; the handshake replaces it by the newest."""
+        """Return the context with which connections begin; the handshake replaces it by the newest."""
         newest = self._tls
         assert newest is not None, "asked for under TLS only"
 
@@ -105,7 +106,7 @@ class HttpServer:
         return first
 
     async def close(self) -> None:
-        """End everything now."""
+        """End all connections now."""
         if self._server is None or self._serving is None:
             return
         # Under TLS a client that says nothing would keep its connection half closed.
@@ -118,7 +119,7 @@ class HttpServer:
         self._server = self._serving = None
 
     def _abort(self, *, idle: bool) -> None:
-        """End connections at once: all, or those alone that no answer is under way on."""
+        """Abort connections at once: all of them, or only those on which no answer is in progress."""
         assert self._server is not None
         connections: list[Any] = list(self._server.server_state.connections)
         for connection in connections:

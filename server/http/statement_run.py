@@ -24,7 +24,7 @@ from wire.errors import FeatureNotSupported, ProgramLimitExceeded, SqlError, Sql
 
 
 async def answer(running: Running, result: Result, rows_max: int) -> Ending:
-    """Run the statement of a result, whose pages are given meanwhile. rows_max: of a result; 0 for any number."""
+    """Run the statement of a result, to which its pages are given. rows_max: of a result; 0: without limit."""
     asked = understand(result.text, result.prepared)
     if asked.sql is None:
         return _set(running, asked)
@@ -86,7 +86,7 @@ def _require_within(rows: int, rows_max: int) -> None:
 
 
 def _set(running: Running, asked: Asked) -> Ending:
-    """SET SESSION holds for the session that there is, and for those that the client's headers will make."""
+    """Apply SET SESSION to this session; the client's headers carry it to later sessions."""
     for name, value in asked.settings:
         running.commands.engine.settings.set(name, value)
     return Ending(kind=asked.kind, headers=asked.headers)
@@ -99,7 +99,9 @@ def _only_one(statements: Sequence[Statement]) -> Statement:
 
 
 async def _run_copy(portal: Portal) -> int:
-    """COPY between tables and files is carried out; between table and client there is nothing to carry it."""
+    """Run a COPY between tables and files. A COPY between table and client is refused, since HTTP has no subprotocol
+    for it.
+    """
     match portal.execution:
         case CopiedFiles() | CopiedFolder() as execution:
             return await execution.write()
@@ -111,7 +113,7 @@ async def _run_copy(portal: Portal) -> int:
 
 
 def _ending_of(tag: str, asked: Asked) -> Ending:
-    """A command tag in Trino's words: `INSERT 0 5` is INSERT, of 5 rows."""
+    """Translate a command tag into Trino's terms: `INSERT 0 5` is INSERT, of 5 rows."""
     words = tag.split()
     counts = [int(word) for word in words if word.isdigit()]
     kind = " ".join(word for word in words if not word.isdigit())

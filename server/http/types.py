@@ -42,7 +42,7 @@ _UNBOUNDED: Final = 2**31 - 1
 
 
 def names() -> dict[str, str]:
-    """PostgreSQL's names of types that are not varchars, with Trino's, in full."""
+    """Return PostgreSQL's names of the types that are not varchars in Trino, with Trino's full names."""
     return {name: _type_text(raw, arguments) for name, (raw, arguments, _) in _TYPES.items() if raw != "varchar"}
 
 
@@ -55,8 +55,9 @@ def family(typ: t.PgType) -> BVType:
 
 
 def trino_name(typ: SqlType, carrier: pa.DataType | None = None) -> str:
-    """Return the Trino name of a type, such as `decimal(10,2)` or `array(integer)`. carrier: of the values, which says how many
-    dimensions an array has."""
+    """Return the Trino name of a type, such as `decimal(10,2)` or `array(integer)`. carrier: the Arrow type of the
+    values, which has the number of an array's dimensions.
+    """
     if typ.pg.is_array:
         depth = _dimensions(carrier)
         return "array(" * depth + trino_name(element(typ)) + ")" * depth
@@ -65,7 +66,7 @@ def trino_name(typ: SqlType, carrier: pa.DataType | None = None) -> str:
 
 
 def signature(typ: SqlType, carrier: pa.DataType | None = None) -> ClientTypeSignature:
-    """The same as a tree."""
+    """Return the Trino type as a tree."""
     if typ.pg.is_array:
         tree = signature(element(typ))
         for _ in range(_dimensions(carrier)):

@@ -44,8 +44,9 @@ _ESCAPE: Final = re.compile(r"%(-?\d*)(.)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The session that an entry is about. user, database: empty until its client is let in. host: empty where it has no address.
-    started: seconds since the epoch."""
+    """The session of an entry. user, database: empty until its client is admitted. host: empty if there is none.
+    started: seconds since the epoch.
+    """
 
     pid: int = 0
     user: str = ""
@@ -62,7 +63,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message of the log. position: in `statement`, from 1. verbose: whether its SQLSTATE stands before the message."""
+    """One message of the log. position: in `statement`, from 1. verbose: whether its SQLSTATE precedes the message."""
 
     severity: Literal["DEBUG", "LOG", "INFO", "NOTICE", "WARNING", "ERROR", "FATAL"]
     message: str
@@ -77,7 +78,7 @@ class Entry:
 
     @property
     def line(self) -> str:
-        """The message with its place."""
+        """The message with its position."""
         place = f" at character {self.position}" if self.position else ""
         return f"{self.sqlstate}: {self.message}{place}" if self.verbose else self.message + place
 
@@ -96,7 +97,7 @@ _SEVERITIES: Final = (
 
 
 def _entry_of(record: logging.LogRecord, formatter: logging.Formatter) -> Entry:
-    """The entry of a record, which is made for one that is about no session."""
+    """Return the entry of a record; one is made for a record that concerns no session."""
     if isinstance(entry := getattr(record, "entry", None), Entry):
         return entry
     severity: Any = next((name for level, name in _SEVERITIES if record.levelno >= level), "DEBUG")
@@ -110,7 +111,7 @@ def _moment(seconds: float, *, milliseconds: bool = True) -> str:
 
 
 class _Lines:
-    """Numbers of a process's entries. PostgreSQL counts those of each session."""
+    """Numbers the entries of the process. PostgreSQL numbers those of each session."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -169,7 +170,7 @@ def _parts(entry: Entry) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """The parts of a prefix."""
+    """The values from which the parts of a prefix are made."""
 
     record: logging.LogRecord
     entry: Entry
@@ -210,7 +211,7 @@ _ESCAPES: Final[Mapping[str, Callable[[_Moment], str]]] = {
 
 
 class JsonFormatter(logging.Formatter):
-    """`log_destination = jsonlog`: an object a line, with the keys that PostgreSQL's has of what there is here."""
+    """`log_destination = jsonlog`: one object per line, with those of PostgreSQL's keys that exist here."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -245,5 +246,5 @@ class JsonFormatter(logging.Formatter):
 
 
 def formatter_of(destination: str, prefix: str) -> logging.Formatter:
-    """destination, prefix: `log_destination` and `log_line_prefix`."""
+    """Return a formatter. destination, prefix: `log_destination` and `log_line_prefix`."""
     return JsonFormatter() if destination == "jsonlog" else TextFormatter(prefix)

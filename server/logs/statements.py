@@ -29,7 +29,9 @@ _CLASSES: Final = {"none": (), "ddl": ("ddl",), "mod": ("ddl", "mod"), "all": ("
 
 
 class StatementLog:
-    """See the module's docstring. prepared: the session's. origin: its session, as it is now."""
+    """See the module's docstring. prepared: the session's prepared statements. origin: returns the session's current
+    origin.
+    """
 
     def __init__(self, settings: SettingsView, prepared: PreparedStatements, origin: Callable[[], Origin]) -> None:
         self._settings = settings
@@ -45,19 +47,19 @@ class StatementLog:
         return self._settings.now.log
 
     def on_message(self, text: str) -> None:
-        """A message of the client's has been taken. text: of its statements; empty where it has none."""
+        """Note that a message of the client has been taken. text: of its statements; empty if it has none."""
         self._text, self._begun, self._is_logged = text, time.monotonic(), False
 
     # -- log_statement -------------------------------------------------------------------------------------------
 
     def simple(self, statements: Sequence[s.Statement]) -> None:
-        """The statements of a query string are about to run."""
+        """Log the statements of a query string before they run."""
         if self._view.statements != "none" and any(map(self._is_asked_for, statements)):
             self._is_logged = True
             self._say(f"statement: {mask_passwords(self._text)}", detail=self._prepared_text(statements))
 
     def execute(self, portal: Portal, *, fetches: bool = False) -> None:
-        """A portal is about to run. fetches: it goes on."""
+        """Log a portal before it runs. fetches: it is resumed."""
         if (
             self._view.statements != "none"
             and portal.command.statement is not None
@@ -76,7 +78,7 @@ class StatementLog:
         return self._prepared.find(statement.name)
 
     def _prepared_text(self, statements: Sequence[s.Statement]) -> str | None:
-        """The statement that an EXECUTE runs, as errdetail_execute tells it."""
+        """Return the detail line with the statement that an EXECUTE runs (errdetail_execute)."""
         for statement in statements:
             if isinstance(statement, s.ExecuteStatement) and (named := self._named_statement(statement)) is not None:
                 return f"prepare: {mask_passwords(named.source)}"
@@ -86,18 +88,18 @@ class StatementLog:
 
     @property
     def seconds(self) -> float:
-        """The seconds since the client's message was taken."""
+        """Return the seconds since the client's message was taken."""
         return time.monotonic() - self._begun
 
     def simple_done(self) -> None:
         self._duration(self.seconds, lambda: f"statement: {mask_passwords(self._text)}")
 
     def step_done(self, step: str, statement: str, portal: str = "") -> None:
-        """Parse or Bind. step: its word."""
+        """Log the duration of Parse or Bind. step: its name in the message."""
         self._duration(self.seconds, lambda: f"{step} {_name(statement, portal)}: {mask_passwords(self._text)}")
 
     def execute_done(self, portal: Portal, seconds: float | None = None, *, fetches: bool = False) -> None:
-        """seconds: what it took, where that is not the time since the message."""
+        """Log the duration of an execution. seconds: the duration, if it is not the time since the message."""
         self._duration(self.seconds if seconds is None else seconds, lambda: _execute_text(portal, fetches=fetches))
 
     def _duration(self, seconds: float, what: Callable[[], str]) -> None:
@@ -108,7 +110,7 @@ class StatementLog:
         self._say(f"duration: {seconds * 1000:.3f} ms{told}")
 
     def plan(self, seconds: float, source: str, plan: str) -> None:
-        """A query's plan, for auto_explain."""
+        """Log a query's plan, for auto_explain."""
         self._say(f"duration: {seconds * 1000:.3f} ms  plan:\nQuery Text: {mask_passwords(source)}\n{plan}")
 
     # -- errors and notices --------------------------------------------------------------------------------------

@@ -28,13 +28,13 @@ _PHASES: Final = ("parse", "bind", "plan", "compile", "start", "run")
 
 @dataclass(slots=True)
 class SessionTrace:
-    """A session's span; None while it has none. named: the traceparent that its client had named when it began."""
+    """A session's span; None before it has one. named: the traceparent that its client had named when the span began."""
 
     span: tracing.Span | None = None
     named: str = ""
 
     def begin(self, record: StatementRecord, named: str) -> None:
-        """A statement begins. named: the client's traceparent as of now."""
+        """Begin the span of a statement. named: the client's current traceparent."""
         if not tracing.is_on():
             return
         if self.span is None:
@@ -43,14 +43,14 @@ class SessionTrace:
         record.span = tracing.begin("statement", parent, at=record.started)
 
     def end(self, user: str, database: str, pid: int) -> None:
-        """The session ends."""
+        """End the session's span."""
         if self.span is not None:
             self.span.end({"db.system": "sluice", "db.user": user, "db.name": database, "sluice.pid": pid})
             self.span = None
 
 
 def end_statement(record: StatementRecord) -> None:
-    """A statement has ended, and its record with it."""
+    """End the span of a statement whose record has ended."""
     span, record.span = record.span, None
     if span is None:
         return

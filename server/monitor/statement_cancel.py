@@ -25,7 +25,7 @@ _LOOKS: Final = 100
 
 
 async def cancel_statement(registry: SessionRegistry, ended: EndedStatements, query: str) -> None:
-    """Returns when it has been told, or is over."""
+    """Cancel a statement. Returns when its session has been interrupted, or when the statement is over."""
     for _ in range(_LOOKS):
         found = _find(registry, query)
         if found is None:
