@@ -47,7 +47,9 @@ _END_SECONDS: Final = 15.0
 
 
 async def _serve(config: Config, place: Place | None) -> bool:
-    """Serve until told to stop; whether all threads have ended that are in the way of the interpreter's end."""
+    """Serve until a signal ends the process. Returns whether all threads have ended that would block the interpreter's
+    exit.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -96,14 +98,14 @@ async def _serve(config: Config, place: Place | None) -> bool:
 
 
 def _end_anyway() -> None:
-    """The member does not end: somebody waits for what will not come. Say who, for the log, and leave."""
+    """End a process whose shutdown hangs, after printing its threads' stacks."""
     print(f"sluice: the member could not end within {_END_SECONDS:g} s; its threads are:", file=sys.stderr)  # noqa: T201
     faulthandler.dump_traceback()
     os._exit(1)
 
 
 def configure_log(config: Config) -> None:
-    """Have the process's log written as the configuration says."""
+    """Configure the process's log by the configuration."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter_of(read_setting(config, "log_destination"), read_setting(config, "log_line_prefix")))
     logging.basicConfig(level=config.log_level.upper(), handlers=[handler])
@@ -116,7 +118,7 @@ def _print_line(line: str) -> None:
 
 
 def run(config: Config, place: Place | None = None) -> int:
-    """Serve until told to stop; the process's exit status. place: of one of several processes."""
+    """Serve until a signal ends the process. Returns the process's exit status. place: of one of several processes."""
     configure_log(config)
     raise_limit()
     try:
@@ -138,8 +140,9 @@ def run(config: Config, place: Place | None = None) -> int:
 
 
 def _leave() -> NoReturn:
-    """End the process beside a thread that DuckDB keeps: what it would come back to must not be torn down before. All else is
-    closed, and the log says what was abandoned."""
+    """End the process although DuckDB still holds a thread, without tearing down what the thread would return to.
+    Everything else is closed, and the log names what was abandoned.
+    """
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

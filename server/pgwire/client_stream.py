@@ -52,7 +52,9 @@ def _wake(waiter: asyncio.Future[None] | None) -> None:
 
 
 class ClientStream(asyncio.Protocol):
-    """See the module's docstring. `watch` before the socket is there. output: what clients are sent counts there."""
+    """See the module's docstring. Call `watch` before the socket is connected. output: the budget in which output to
+    clients is counted.
+    """
 
     def __init__(self, connection: Connection, output: OutputBudget | None = None) -> None:
         self.connection = connection
@@ -80,8 +82,9 @@ class ClientStream(asyncio.Protocol):
     def watch(
         self, on_open: Callable[[], None], on_gone: Callable[[], None], on_writable: Callable[[], None] = _nothing
     ) -> None:
-        """Have `on_open` called once, when the socket is there, `on_gone` once, when the client has gone, and `on_writable`
-        whenever a client that was slow has read."""
+        """Set callbacks: `on_open` is called once, when the socket is connected; `on_gone` once, when the client has
+        disconnected; and `on_writable` whenever a slow client has read.
+        """
         self._on_open, self._on_gone, self._on_writable = on_open, on_gone, on_writable
 
     # -- asyncio.Protocol ----------------------------------------------------------------------------------------
@@ -121,7 +124,7 @@ class ClientStream(asyncio.Protocol):
     # -- inward --------------------------------------------------------------------------------------------------
 
     async def next_event(self) -> m.FrontendMessage:
-        """The next message of the client. Raises what `Connection.next_event` raises, and ClientGone."""
+        """Return the client's next message. Raises the errors of `Connection.next_event`, and ClientGone."""
         while True:
             event = self.connection.next_event()
             if not isinstance(event, Nothing):
@@ -154,7 +157,7 @@ class ClientStream(asyncio.Protocol):
     # -- outward -------------------------------------------------------------------------------------------------
 
     def send(self, message: m.BackendMessage) -> None:
-        """Queue a message. Raises what `Connection.send` raises."""
+        """Queue a message. Raises the errors of `Connection.send`."""
         data = self.connection.send(message)
         if not self._gathered:
             self._start_timer()
@@ -163,7 +166,7 @@ class ClientStream(asyncio.Protocol):
             self.flush()
 
     async def send_long(self, message: m.Rows | m.CopiedRows) -> None:
-        """Queue encoded rows: together with what else is gathered if they are few, else in pieces, at the client's pace."""
+        """Queue encoded rows: with the other gathered messages if they are few, else in pieces, at the client's pace."""
         data = memoryview(self.connection.send(message)).cast("B")
         if len(data) < GATHER_BYTES:
             if not self._gathered:
@@ -195,7 +198,9 @@ class ClientStream(asyncio.Protocol):
             self.flush()
 
     def flush(self) -> None:
-        """Give the transport what was gathered; while a long message is written in pieces, after its end."""
+        """Pass the gathered messages to the transport. While a long message is written in pieces, this happens after
+        its end.
+        """
         self._stop_timer()
         if self._gathered and not self._in_pieces:
             data, self._gathered = self._gathered, bytearray()
@@ -208,7 +213,7 @@ class ClientStream(asyncio.Protocol):
 
     @property
     def is_congested(self) -> bool:
-        """Whether the client has to read before more is written."""
+        """Whether the client must read before more is written."""
         return self._writable is not None
 
     async def drain(self) -> None:
@@ -240,7 +245,7 @@ class ClientStream(asyncio.Protocol):
     # -- encryption and the end ----------------------------------------------------------------------------------
 
     async def start_tls(self, tls: ClientTls) -> None:
-        """Go on under TLS; our `S` was queued. Raises OSError or ssl.SSLError where the handshake fails."""
+        """Switch to TLS; our `S` was queued. Raises OSError or ssl.SSLError if the handshake fails."""
         assert self.socket.transport is not None
         self.flush()
         self.socket.transport = await self._loop.start_tls(self.socket.transport, self, tls.context, server_side=True)
@@ -249,7 +254,9 @@ class ClientStream(asyncio.Protocol):
         self.socket.transport.set_write_buffer_limits(high=WRITE_WINDOW_BYTES)
 
     def hand_over(self) -> tuple[asyncio.Transport, bytes] | None:
-        """Give up the socket to another protocol, with what was read and not taken; None if the client has gone."""
+        """Hand the socket over to another protocol, with the bytes that were read and not used. Returns None if the
+        client has disconnected.
+        """
         self.flush()
         self.reading.stop_polling()
         transport, self.socket.transport = self.socket.transport, None
@@ -261,12 +268,12 @@ class ClientStream(asyncio.Protocol):
         return transport, self.connection.release()
 
     def refuse(self) -> None:
-        """Drop a connection that nobody will serve."""
+        """Drop a connection that will not be served."""
         if self.socket.transport is not None:
             self.socket.transport.abort()
 
     async def close(self, *, abort: bool = False) -> None:
-        """Close the socket: after what was queued is written, or at once. Returns when it is closed."""
+        """Close the socket: after the queued output is written, or at once. Returns when it is closed."""
         if self.socket.transport is None:
             return
         if abort or self._gone:

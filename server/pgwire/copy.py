@@ -26,7 +26,7 @@ from wire.types.client_encodings import from_client
 
 
 async def copy(exchange: Exchange, portal: Portal) -> int:
-    """Carry a portal's COPY out, if it is one. Returns how many rows went over."""
+    """Execute a portal's COPY, if it is one. Returns the number of rows that were transferred."""
     match portal.execution:
         case CopiedFiles() | CopiedFolder() as execution:
             return await execution.write()
@@ -39,7 +39,7 @@ async def copy(exchange: Exchange, portal: Portal) -> int:
 
 
 class ClientRows:
-    """The pieces that a client sends until it says that it is done (`engine.statements.copy.source.RowSource`)."""
+    """The data that a client sends until CopyDone (`engine.statements.copy.source.RowSource`)."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange

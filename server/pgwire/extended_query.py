@@ -96,7 +96,9 @@ def _check_parameters(message: m.Bind, parameters: Sequence[t.PgType]) -> None:
 
 
 async def _arguments(exchange: Exchange, message: m.Bind, parameters: Sequence[t.PgType]) -> tuple[object, ...]:
-    """The values of a Bind; long ones are read on a thread of the loop's pool, so that no other client waits for them."""
+    """Return the values of a Bind. Long ones are parsed on a thread of the loop's pool, so that no other client waits
+    for them.
+    """
     if not parameters:
         return ()
     formats = spread_formats(message.parameter_formats, len(parameters), _PARAMETER_FORMATS)
@@ -130,7 +132,7 @@ async def describe(exchange: Exchange, message: m.Describe) -> None:
 
 
 def _require_describable(exchange: Exchange, has_columns: bool) -> None:
-    """In a failed block PostgreSQL describes only what has no columns: the rest would need the catalog."""
+    """Refuse to describe a statement with columns in a failed block, as PostgreSQL does: that would need the catalog."""
     if has_columns:
         exchange.commands.block.require_usable()
 
@@ -193,7 +195,7 @@ def _complete(exchange: Exchange, portal: Portal, tag: str) -> None:
 
 
 async def close(exchange: Exchange, message: m.Close) -> None:
-    """Close of what does not exist is no error; a statement's portals stay."""
+    """Close a statement or a portal. A name that does not exist is no error; a statement's portals stay open."""
     if message.kind == "S":
         exchange.commands.prepared.drop(message.name)
     else:
@@ -206,6 +208,6 @@ async def flush(exchange: Exchange, _message: m.Flush) -> None:
 
 
 async def sync(exchange: Exchange, _message: m.Sync) -> None:
-    """Up to but without ReadyForQuery."""
+    """Handle Sync, up to but without ReadyForQuery."""
     exchange.log.on_message("")
     await exchange.commands.transaction.finish_statement()

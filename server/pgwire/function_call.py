@@ -58,7 +58,9 @@ async def function_call(exchange: Exchange, message: m.FunctionCall) -> None:
 
 
 async def _function(exchange: Exchange, oid: int) -> _Function:
-    """Raises UndefinedFunction, and FeatureNotSupported for what is no plain function of types that are here."""
+    """Find the function of an OID. Raises UndefinedFunction, and FeatureNotSupported if it is not a plain function of
+    supported types.
+    """
     engine = exchange.commands.engine
     [statement] = await engine.parse(_LOOK_UP)
     prepared = await engine.prepare(statement, (t.OID.oid,))

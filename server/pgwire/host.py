@@ -49,7 +49,7 @@ class Host:
     log_connections: bool = False
 
     def require_room(self, *, superuser: bool = True) -> None:
-        """Raises TooManyConnections where one more session is too many."""
+        """Raise TooManyConnections if one more session would exceed the limit."""
         free = self.max_connections - self.registry.sessions_of_server()
         if free <= 0:
             raise too_many()

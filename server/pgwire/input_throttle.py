@@ -28,9 +28,8 @@ POLL_SECONDS: Final = 0.5
 class InputThrottle:
     """See the module's docstring.
 
-    on_gone: called when the client has hung up while reading was paused.
-    is_reading: whether the socket is read. is_awaited: whether a message is waited for. is_stalled: whether the client has to read
-    before we go on.
+    on_gone: called when the client has hung up while reading was paused. is_reading: whether the socket is read.
+    is_awaited: whether the server waits for a message. is_stalled: whether the server waits for the client to read.
     """
 
     def __init__(self, connection: Connection, socket: ClientSocket, on_gone: Callable[[], None]) -> None:
@@ -43,7 +42,7 @@ class InputThrottle:
         self._timer: asyncio.TimerHandle | None = None
 
     def adjust(self) -> None:
-        """Pause or go on, as the bound says now."""
+        """Pause or resume reading, by the current bound."""
         if self._connection.state in _STRANGER:
             bound = INBOUND_STRANGER_BYTES_MAX
         else:
@@ -74,7 +73,7 @@ class InputThrottle:
             self._timer = asyncio.get_running_loop().call_later(POLL_SECONDS, self._poll)
 
     def _poll(self) -> None:
-        """Reading is paused and would not tell that the client has gone."""
+        """Check whether the client has hung up, which a paused transport does not report."""
         self._timer = None
         transport = self._socket.transport
         if transport is None or transport.is_closing():

@@ -40,7 +40,9 @@ _CLOSE_SECONDS: Final = 5.0
 
 
 class _Side(asyncio.Protocol):
-    """One of the two sockets of a relay: what it reads, the other writes; it reads no faster than the other can."""
+    """One of the two sockets of a relay. The other one writes what this one reads; it reads no faster than the other
+    can write.
+    """
 
     def __init__(self, closed: asyncio.Event) -> None:
         self.transport: asyncio.Transport | None = None
@@ -68,15 +70,16 @@ class _Side(asyncio.Protocol):
         return None if transport is None or transport.is_closing() else transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing in the protocol is said into a socket that only one side has closed: the other one ends too, after
-        what was on its way to it."""
+        """Close the other socket after its pending output is written. The protocol has no use for a half-closed
+        connection.
+        """
         self._closed.set()
         if (sink := self._other_end()) is not None:
             sink.close()
 
 
 class Relay:
-    """One client's connection carried to a data member. `run` returns when both sockets are closed."""
+    """One client's connection relayed to a data member. `run` returns when both sockets are closed."""
 
     def __init__(self, client: ClientStream, startup: bytes, members: list[MemberInfo]) -> None:
         self._client = client
@@ -86,7 +89,9 @@ class Relay:
         self._closed: list[asyncio.Event] = []
 
     async def run(self) -> None:
-        """Raises CannotConnectNow where no data member takes the connection; the client can still be told."""
+        """Relay until the end. Raises CannotConnectNow if no data member accepts the connection; the client can still
+        be told.
+        """
         far = await self._reach()
         near = self._side()
         taken = self._client.hand_over()
@@ -112,7 +117,9 @@ class Relay:
         return self._sides[-1]
 
     async def _reach(self) -> _Side:
-        """A connection to the first data member that takes one; it is not read before its other side is there."""
+        """Connect to the first data member that accepts. The connection is not read before its other side is
+        connected.
+        """
         side = self._side()
         for member in self._members:
             address = Address.parse(member.client)
@@ -130,7 +137,7 @@ class Relay:
         raise CannotConnectNow("no data member can be reached", hint="Connect again when one is up.")
 
     async def _wait_for_end(self) -> None:
-        """Until one side has closed, and then, for a while, until the other has taken what was on its way."""
+        """Wait until one side has closed, and then for a limited time until the other has taken its pending data."""
         waiting = [asyncio.ensure_future(event.wait()) for event in self._closed]
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -146,25 +153,26 @@ class Relay:
 
 
 class LiteDoor:
-    """A lite member's treatment of new clients. mesh: where data members are found. default: the configuration's
-    `sluice.lite_routing`."""
+    """A lite member's treatment of new clients. mesh: knows the data members. default: the configuration's
+    `sluice.lite_routing`.
+    """
 
     def __init__(self, mesh: Mesh, default: str) -> None:
         self._mesh = mesh
         self._default = default
 
     def forwards(self, settings: Mapping[str, str]) -> bool:
-        """Whether a client that began with these settings is carried on. Raises InvalidParameterValue."""
+        """Return whether a client with these startup settings is relayed. Raises InvalidParameterValue."""
         asked = next((value for name, value in settings.items() if name.lower() == ROUTING), self._default)
         return SETTINGS[ROUTING].read(asked) == "forward"
 
     def relay(self, client: ClientStream, startup: m.Startup) -> Relay:
-        """To the data member with the least to do; to the others if it does not answer."""
+        """Return a relay to the data member with the least load, or to the others if it does not answer."""
         return Relay(client, _packet(startup), sorted(initiators(self._mesh), key=lambda member: member.load))
 
 
 def _packet(startup: m.Startup) -> bytes:
-    """The startup packet as it came; its strings are UTF-8 (`wire.pg.messages.decode_startup`)."""
+    """Return the startup packet in its original form; its strings are UTF-8 (`wire.pg.messages.decode_startup`)."""
     major, minor = startup.protocol
     words = [word for pair in startup.parameters.items() for word in pair]
     body = struct.pack("!HH", major, minor) + b"".join(word.encode() + b"\0" for word in words) + b"\0"

@@ -16,14 +16,16 @@ _PAGE_MIN: Final = 64 << 10
 
 
 class OutputBudget:
-    """bytes_max: what pages of all clients may hold, but for pages of the minimal size. held: what they hold now."""
+    """bytes_max: the limit for the pages of all clients, except pages of the minimal size. held: the bytes of their
+    pages now.
+    """
 
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
         self.held = 0
 
     def page_bytes(self, wanted: int) -> int:
-        """Return the size of the next page. wanted: its size while there is room."""
+        """Return the size of the next page. wanted: its size while the budget allows it."""
         return min(wanted, max((self.bytes_max - self.held) // _PARTS, _PAGE_MIN))
 
     def add(self, size: int) -> None:

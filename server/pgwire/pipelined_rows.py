@@ -31,7 +31,7 @@ _TAG: Final = "INSERT 0 1"
 
 
 def continues(exchange: Exchange, message: m.FrontendMessage) -> bool:
-    """Whether a message may be answered before the rows that wait are there."""
+    """Return whether a message may be handled before the waiting rows have run."""
     rows, commands = exchange.rows, exchange.commands
     if rows is None or rows.is_full:
         return False
@@ -46,7 +46,7 @@ def continues(exchange: Exchange, message: m.FrontendMessage) -> bool:
 
 
 def waits(exchange: Exchange, portal: Portal) -> bool:
-    """Whether an Execute may wait for the rows that follow it; then it does."""
+    """Return whether an Execute waits for the rows that follow it; if so, it is added to the run."""
     if exchange.rows is None:
         if not exchange.stream.connection.is_executing_on or not exchange.commands.takes_rows(portal.command):
             return False
@@ -57,7 +57,9 @@ def waits(exchange: Exchange, portal: Portal) -> bool:
 
 
 async def run(exchange: Exchange) -> None:
-    """Run the rows that wait, and tell the client. Raises SqlError for the first that fails, after the answers before it."""
+    """Run the waiting rows, and send the answers. Raises SqlError for the first row that fails, after the answers
+    before it.
+    """
     rows, exchange.rows = exchange.rows, None
     if rows is None:
         return

@@ -52,7 +52,7 @@ def _deaf() -> FatalError:
 
 
 class Session:
-    """See the module's docstring. `run` is its life; all else is called on the loop's thread meanwhile."""
+    """See the module's docstring. `run` serves the client; everything else is called on the loop's thread meanwhile."""
 
     pid = 0
     cancel_key = b""
@@ -74,7 +74,7 @@ class Session:
     # -- from outside --------------------------------------------------------------------------------------------
 
     def interrupt(self, cause: SqlError) -> None:
-        """Stop what runs, or the session if the cause is fatal. Never called from the session's own task."""
+        """Stop what runs, or end the session if the cause is fatal. Never called from the session's own task."""
         if self._interrupts is not None:
             self._interrupts.request(cause)
 
@@ -84,12 +84,12 @@ class Session:
 
     @property
     def host(self) -> str:
-        """The client's address; empty where it has none."""
+        """The client's address; empty if it has none."""
         peer = self._stream.socket.peer
         return peer[0] if peer is not None else ""
 
     def give_way(self, task: asyncio.Task[None]) -> None:
-        """End a stranger's connection for another one. task: runs the session."""
+        """End the connection of an unauthenticated client in favour of another one. task: runs the session."""
         assert self.admission.is_stranger, "whoever has proved who it is stays"
         self.admission.is_stranger, self._gives_way = False, True
         task.cancel()
@@ -102,12 +102,12 @@ class Session:
 
     @property
     def is_admitted(self) -> bool:
-        """Whether its client has been let in, and can be told why the session ends."""
+        """Whether its client is admitted, and can be told why the session ends."""
         return self._interrupts is not None
 
     @property
     def is_serving(self) -> bool:
-        """Whether it has a client: its own, or one that it carries to another member."""
+        """Whether it has a client: its own, or one that it relays to another member."""
         return self.is_admitted or self._relaying
 
     def activity(self) -> Activity:
@@ -152,7 +152,7 @@ class Session:
         return talk.exchange.commands.notifications.fullness if talk is not None else 0.0
 
     def tell_idle(self) -> None:
-        """Tell a client that has nothing else to wait for what its channels have said."""
+        """Send pending notifications to a client for which nothing runs."""
         if self._conversation is not None and self._stream.connection.state is State.IDLE:
             self._conversation.exchange.tell_notifications()
             self._stream.flush()
@@ -166,7 +166,7 @@ class Session:
     # -- its life ------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Serve the client until it or we end it. Never raises, but for a cancellation of the task."""
+        """Serve the client until either side ends the session. Never raises, except when the task is cancelled."""
         farewell: FatalError | None = None
         try:
             await self._live()
@@ -209,7 +209,7 @@ class Session:
         await self._begin(beginning).run()
 
     def _begin(self, beginning: Beginning) -> Conversation:
-        """Make the engine's session and tell the client all it has to know. Raises FatalError."""
+        """Make the engine's session and send the client the start-up messages. Raises FatalError."""
         registry = self._host.registry
         registry.assign(self, beginning.protocol)
         self._log.pid = self.pid
@@ -257,7 +257,7 @@ class Session:
     # -- its end -------------------------------------------------------------------------------------------------
 
     async def _end(self, farewell: FatalError | None) -> None:
-        """Stop and release everything, say why if somebody is left to hear it, and close the socket."""
+        """Stop and release everything, tell the client the reason if it is still connected, and close the socket."""
         self._interrupts, self.admission.is_stranger = None, False
         try:
             await shielded(self._release())

@@ -18,7 +18,7 @@ _COMMANDS_MAX: Final = 100
 
 
 class Durations:
-    """The durations of one command. buckets: how many were in each; total: their sum in seconds."""
+    """The durations of one command. buckets: the number of durations in each; total: their sum in seconds."""
 
     def __init__(self) -> None:
         self.buckets = [0] * (len(BOUNDS) + 1)
@@ -30,7 +30,7 @@ class Durations:
 
 
 class StatementCounts:
-    """The counts of one member, since it has started."""
+    """The counts of one member since its start."""
 
     def __init__(self) -> None:
         self._durations: dict[str, Durations] = {}
@@ -39,21 +39,21 @@ class StatementCounts:
 
     @property
     def durations(self) -> Mapping[str, Durations]:
-        """By the first word of the command tag."""
+        """The durations by the first word of the command tag."""
         return self._durations
 
     @property
     def errors(self) -> Mapping[str, int]:
-        """By SQLSTATE."""
+        """The number of errors by SQLSTATE."""
         return self._errors
 
     @property
     def engines(self) -> Mapping[str, int]:
-        """By who gave the rows: `local`, `spark`, `distributed`."""
+        """The number of statements by the engine that gave the rows: `local`, `spark`, `distributed`."""
         return self._engines
 
     def count_completed(self, tag: str, seconds: float, engine: str | None = None) -> None:
-        """engine: who gave the rows; None where there were none of a query."""
+        """Count a completed statement. engine: the engine that gave the rows; None if it was no query."""
         if engine is not None:
             self._engines[engine] += 1
         command = tag.partition(" ")[0]

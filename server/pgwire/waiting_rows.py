@@ -13,7 +13,7 @@ ROWS_MAX: Final = 512
 
 
 class PipelinedRows:
-    """Executions of `command` that wait, and what the client is to be told, in order; a portal stands for its CommandComplete."""
+    """Executions of `command` that wait, and the pending answers in order; a portal stands for its CommandComplete."""
 
     def __init__(self, command: Command) -> None:
         self.command = command

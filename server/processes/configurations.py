@@ -56,7 +56,7 @@ def process_configurations(config: Config) -> list[Config]:
 
 
 def _another(config: Config, number: int, first: Address) -> Mapping[str, Any]:
-    """The keys of another process than the first one."""
+    """Return the configuration keys of a process other than the first."""
     data = config.data.absolute()
     return {
         "member": f"{config.member}.{number}",
@@ -72,7 +72,7 @@ def _another(config: Config, number: int, first: Address) -> Mapping[str, Any]:
 
 
 def _merge(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values with the changes, section by section."""
+    """Return the values with the changes, merged section by section."""
     merged = dict(values)
     for key, change in changes.items():
         merged[key] = _merge(merged.get(key, {}), change) if isinstance(change, Mapping) else change
@@ -80,7 +80,7 @@ def _merge(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def _share(memory: str, count: int) -> str:
-    """One of `count` equal shares of a size such as `4GB`."""
+    """Return one of `count` equal shares of a size such as `4GB`."""
     found = _MEMORY.fullmatch(memory.strip())
     assert found is not None, "the configuration has checked it"
     return f"{float(found[1]) / count:.6f}{found[2]}"

@@ -39,13 +39,14 @@ Run = Callable[[Config, Place], int]
 
 
 class CannotListen(Exception):
-    """Why the server does not start, in words for its operator."""
+    """The server cannot listen; the message gives the operator the reason."""
 
 
 @dataclass(slots=True)
 class _Process:
-    """One member's process. pid: 0 while it does not run. handed: connections that it was handed. ready: its ready line, while
-    clients can be handed to it. has_served: whether it was ever ready."""
+    """One member's process. pid: 0 while it does not run. handed: the number of connections that were handed to it.
+    ready: its ready line while it takes clients, else empty. has_served: whether it was ever ready.
+    """
 
     number: int
     config: Config
@@ -58,7 +59,7 @@ class _Process:
 
 
 class Dispatcher:
-    """See the module's docstring. configs: of the members. run: what a forked process does."""
+    """See the module's docstring. configs: of the members. run: runs a member in a forked process."""
 
     def __init__(self, listen: Address, configs: Sequence[Config], run: Run) -> None:
         self._listen = listen
@@ -74,7 +75,7 @@ class Dispatcher:
         self._status = 0
 
     def serve(self) -> int:
-        """Run until told to stop; the exit status. Raises CannotListen."""
+        """Run until a signal ends the server. Returns the exit status. Raises CannotListen."""
         self._listening = _bind(self._listen)
         for each in (self._signals, self._wake):
             each.setblocking(False)
@@ -108,7 +109,7 @@ class Dispatcher:
         self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(process, ours))
 
     def _become(self, process: _Process, ours: socket.socket, place: Place) -> None:
-        """In the forked process: leave what is the dispatcher's, and be a member until its end."""
+        """In the forked process, close the dispatcher's resources and run a member until its end."""
         status = 1
         try:
             signal.set_wakeup_fd(-1)
@@ -126,7 +127,7 @@ class Dispatcher:
             os._exit(status)
 
     def _hear(self, process: _Process, channel: socket.socket) -> None:
-        """A member says that it is ready, or its channel has ended."""
+        """Handle a member's ready line, or the end of its channel."""
         if process.channel is not channel:
             # What came before it in the same round has found the member dead.
             return
@@ -208,7 +209,7 @@ class Dispatcher:
                 self._hand(client)
 
     def _hand(self, client: socket.socket) -> None:
-        """Hand a client to the member with the fewest connections; to another one if its channel is full."""
+        """Hand a client to the member with the fewest connections, or to another one if its channel is full."""
         for process in sorted((each for each in self._processes if each.ready), key=self._connections):
             assert process.channel is not None
             try:
@@ -249,11 +250,11 @@ class Dispatcher:
 
 
 def _ignore_signal(_number: int, _frame: object) -> None:
-    """The wakeup descriptor has told the loop."""
+    """Do nothing: the wakeup descriptor has notified the loop."""
 
 
 def _bind(listen: Address) -> list[socket.socket]:
-    """Listen at all addresses of the host. Raises CannotListen."""
+    """Listen on all addresses of the host. Raises CannotListen."""
     bound: list[socket.socket] = []
     try:
         found = socket.getaddrinfo(listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)

@@ -27,15 +27,18 @@ _BATCH: Final = 16
 
 
 def hand_client(channel: socket.socket, client: socket.socket) -> None:
-    """Hand a client's socket to a member; the caller's descriptor is closed by the caller. Raises OSError: BlockingIOError where
-    the member has not taken those before it."""
+    """Hand a client's socket to a member; the caller closes its own descriptor. Raises OSError: BlockingIOError if the
+    member has not taken the earlier ones.
+    """
     descriptors = array.array("i", [client.fileno()])
     channel.sendmsg([_CLIENT], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)])
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """number: of the process, from 0. channel: to the dispatcher. addresses: where the dispatcher listens for clients."""
+    """number: the index of the process, from 0. channel: to the dispatcher. addresses: those on which the dispatcher
+    listens for clients.
+    """
 
     number: int
     channel: socket.socket
@@ -43,16 +46,18 @@ class Place:
     counts: SharedCounts
 
     def names(self, member: str) -> Sequence[str]:
-        """The names of all processes of the server, as `server.processes.configurations` gives them. member: this one's."""
+        """Return the names of all processes of the server, as `server.processes.configurations` gives them. member:
+        this one's name.
+        """
         first = member.removesuffix(f".{self.number + 1}") if self.number else member
         return [first, *(f"{first}.{number}" for number in range(2, len(self.counts) + 1))]
 
     def announce(self, ready_line: str) -> None:
-        """Say that clients can be handed to this member."""
+        """Report to the dispatcher that this member takes clients."""
         self.channel.send(ready_line.encode())
 
     def watch(self, on_client: Callable[[socket.socket], None]) -> None:
-        """Have `on_client` called on this loop with each client's socket."""
+        """Call `on_client` on this loop with each client's socket."""
         self.channel.setblocking(False)
         asyncio.get_running_loop().add_reader(self.channel, self._take, on_client)
 

@@ -31,7 +31,7 @@ def _require_count(statement: ExecuteStatement, parameters: Sequence[t.PgType]) 
 async def evaluate(
     engine: EngineSession, statement: ExecuteStatement, parameters: Sequence[t.PgType]
 ) -> tuple[object, ...]:
-    """The values of an EXECUTE's arguments, one for each parameter type. Raises SqlError."""
+    """Return the values of an EXECUTE's arguments, one for each parameter type. Raises SqlError."""
     if not parameters:
         # PostgreSQL does not even look at arguments that nobody asked for (prepare.c, ExecuteQuery).
         return ()
@@ -55,7 +55,7 @@ async def evaluate(
 
 
 def _with_decimals(value: Any, pg: t.PgType) -> Any:
-    """A canonical value; of a numeric that is carried as its text, the number."""
+    """Return a canonical value; a numeric that is carried as text becomes a number."""
     if (t.element_of(pg) if pg.is_array else pg) is not t.NUMERIC:
         return value
     if isinstance(value, list):
@@ -75,7 +75,7 @@ def _query(statement: ExecuteStatement, parameters: Sequence[t.PgType]) -> Query
 
 
 def _type_tree(pg: t.PgType) -> exp.DataType:
-    """A type's name as `engine.sql.binder.type_names` reads it."""
+    """Return a type's name in the form that `engine.sql.binder.type_names` reads."""
     element = t.element_of(pg) if pg.is_array else pg
     tree = exp.DataType(this=exp.DType.USERDEFINED, kind=exp.to_identifier(element.name), expressions=[])
     if pg.is_array:
@@ -84,7 +84,7 @@ def _type_tree(pg: t.PgType) -> exp.DataType:
 
 
 def canonical(values: pa.Array) -> list[Any]:
-    """A (short) column of carriers as canonical values."""
+    """Return a (short) column of carriers as canonical values."""
     typ = values.type
     if pa.types.is_list(typ):
         return [None if not item.is_valid else canonical(item.values) for item in values]

@@ -30,7 +30,7 @@ from wire.errors import InvalidCursorName, ObjectInUse, ObjectNotInPrerequisiteS
 
 
 class Fetching:
-    """The execution of a FETCH: rows of a cursor, which it moves and does not own."""
+    """The execution of a FETCH: it gives the rows of a cursor, which it moves and does not own."""
 
     query: Final = None
 
@@ -55,11 +55,11 @@ class Fetching:
         return f"FETCH {rows}"
 
     async def close(self) -> None:
-        """The cursor stays where it is."""
+        """Do nothing: the cursor stays where it is."""
 
 
 class CursorStatements:
-    """asker: finds cursors of other sessions. run: begins to run a portal that was bound."""
+    """asker: finds cursors of other sessions. run: begins to run a bound portal."""
 
     def __init__(
         self,
@@ -78,8 +78,9 @@ class CursorStatements:
 
     @property
     def reads_partition(self) -> bool:
-        """Whether the session reads a partition of another one's cursor. Its own have none then: sessions that waited for each
-        other's would wait for ever."""
+        """Whether the session reads a partition of another session's cursor. Meanwhile its own cursors have no
+        partitions, since sessions that waited for each other's would deadlock.
+        """
         return self._reading is not None and not self._reading.is_closed
 
     async def declare(self, statement: s.DeclareCursor, command: Command, arguments: Sequence[Any]) -> Execution:
@@ -110,11 +111,11 @@ class CursorStatements:
         return Done("DECLARE CURSOR")
 
     def find(self, name: str) -> Portal | None:
-        """A cursor of this session by its name or by its query's id."""
+        """Return a cursor of this session by its name or by its query's id."""
         return self._portals.find(name) or self._portals.find_query(name)
 
     def get(self, name: str) -> Portal | FarCursor:
-        """Raises InvalidCursorName where it can be no other session's either."""
+        """Return a cursor. Raises InvalidCursorName if it can be no other session's either."""
         return self.find(name) or self._asker.cursor(name) or self._portals.get(name, "cursor")
 
     async def fetch(self, statement: s.Fetch, described: Described | None) -> Execution:
@@ -142,7 +143,7 @@ class CursorStatements:
         return FarFetching(cursor, columns, statement.direction, statement.count, size)
 
     async def copy_partition(self, statement: CopyTo, partition: CopyPartition) -> Execution:
-        """Begin to read a partition of another session's cursor, whose first rows are there when this returns."""
+        """Begin to read a partition of another session's cursor. Its first rows have arrived when this returns."""
         name = partition.query
         if self.find(name) is not None:
             raise ObjectInUse(

@@ -31,7 +31,7 @@ Said = tuple[str, str]
 
 
 class Notification(NamedTuple):
-    """pid: of the session that said it."""
+    """pid: of the session that sent it."""
 
     pid: int
     channel: str
@@ -39,14 +39,16 @@ class Notification(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """How much had been asked for when a savepoint was made."""
+    """The numbers of actions and notifications when a savepoint was made."""
 
     actions: int
     said: int
 
 
 class Notifications:
-    """See the module's docstring. The owner tells it of savepoints and ends; depths are `server.session.transaction`'s."""
+    """See the module's docstring. The owner reports savepoints and ends; depths are those of
+    `server.session.transaction`.
+    """
 
     def __init__(self) -> None:
         self._channels: dict[str, None] = {}
@@ -63,7 +65,7 @@ class Notifications:
 
     @property
     def fullness(self) -> float:
-        """How much of the room for what waits is taken; 1 and more is too much."""
+        """The fill level of the buffer of pending notifications; above 1 it is exceeded."""
         return self._heard_bytes / HEARD_BYTES_MAX
 
     # -- what the transaction asks for ---------------------------------------------------------------------------
@@ -72,11 +74,11 @@ class Notifications:
         self._actions.append((True, channel))
 
     def unlisten(self, channel: str | None) -> None:
-        """None: all of them."""
+        """Stop listening on a channel. None: on all channels."""
         self._actions.append((False, channel))
 
     def notify(self, channel: str, payload: str) -> None:
-        """Raises InvalidParameterValue."""
+        """Add a notification to the transaction. Raises InvalidParameterValue."""
         if not channel:
             raise InvalidParameterValue("channel name cannot be empty")
         if len(channel.encode()) >= CHANNEL_BYTES:
@@ -89,11 +91,11 @@ class Notifications:
         self._marks.append(_Mark(len(self._actions), len(self._said)))
 
     def release(self, depth: int) -> None:
-        """So many savepoints are left."""
+        """Release savepoints; `depth` of them are left."""
         del self._marks[depth:]
 
     def rollback_to(self, depth: int) -> None:
-        """To the savepoint that has so many around it; it stays."""
+        """Roll back to the savepoint with `depth` others around it, which stays."""
         mark = self._marks[depth]
         del self._actions[mark.actions :], self._said[mark.said :], self._marks[depth + 1 :]
 
@@ -118,7 +120,7 @@ class Notifications:
     # -- what it is told -----------------------------------------------------------------------------------------
 
     def hear(self, pid: int, said: Sequence[Said]) -> bool:
-        """Somebody's transaction has committed; whether anything of it is for this session."""
+        """Handle the notifications of a committed transaction. Returns whether any is for this session."""
         news = [Notification(pid, channel, payload) for channel, payload in said if channel in self._channels]
         self._heard.extend(news)
         self._heard_bytes += sum(_size(one) for one in news)
@@ -134,5 +136,5 @@ class Notifications:
 
 
 def _size(one: Notification) -> int:
-    """About what it takes; letters instead of bytes are near enough."""
+    """Return the approximate size of a notification, in characters instead of bytes."""
     return 64 + len(one.channel) + len(one.payload)

@@ -62,7 +62,9 @@ Counted = tuple[str, bool]
 
 
 def counted_statement(statement: s.Statement | None, prepared: PreparedStatements) -> Counted | None:
-    """EXECUTE counts for the statement that it runs, by the text of its PREPARE. prepared: the session's."""
+    """Return the statement to be counted. EXECUTE counts as the statement that it runs, by the text of its PREPARE.
+    prepared: the session's.
+    """
     if statement is None or isinstance(statement, _UNCOUNTED):
         return None
     if not isinstance(statement, s.ExecuteStatement) or (named := prepared.find(statement.name)) is None:
@@ -72,7 +74,7 @@ def counted_statement(statement: s.Statement | None, prepared: PreparedStatement
 
 
 class StatementStatistics:
-    """See the module's docstring. most: how many entries there may be."""
+    """See the module's docstring. most: the maximum number of entries."""
 
     def __init__(self, most: int = 5000) -> None:
         self._most = most
@@ -85,7 +87,7 @@ class StatementStatistics:
         self.since = time.time()
 
     def add(self, user: str, counted: Counted, seconds: float, rows: int, engine: str | None) -> None:
-        """A statement has run to its end."""
+        """Add a statement that has run to its end."""
         text, is_query = counted
         found = self._fingerprints.get(text, lambda: fingerprint(text, is_query=is_query)) if len(text) <= LONGEST else (
             fingerprint(text, is_query=is_query)
@@ -110,7 +112,7 @@ class StatementStatistics:
             return StatementsKept(figures, self.deallocations, self.since)
 
     def reset(self, user: str | None = None, query_id: int = 0) -> None:
-        """Forget those of a user, of a statement, or all. user: None is any. query_id: 0 is any."""
+        """Remove the entries of a user, of a statement, or all. user: None: any. query_id: 0: any."""
         with self._lock:
             if user is None and not query_id:
                 self._entries.clear()

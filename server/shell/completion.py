@@ -44,7 +44,7 @@ KEYWORDS: Final = (*sorted({*RESERVED, *TYPE_FUNCTION_NAME, *_STATEMENTS}), *_FU
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """visible: found without its schema."""
+    """visible: it is found without its schema."""
 
     schema: str
     name: str
@@ -92,7 +92,7 @@ class Names(Completer):
         return () if found is None else found.columns
 
     def _named_relations(self, text: str) -> dict[str, Relation]:
-        """The relations that a statement names, by what it calls them."""
+        """Return the relations that a statement names, by their names or aliases in it."""
         known = {f"{each.schema}.{each.name}": each for each in self.relations}
         known |= {each.name: each for each in self.relations if each.visible}
         found: dict[str, Relation] = {}
@@ -105,7 +105,7 @@ class Names(Completer):
 
 
 def _last(word: str) -> tuple[str, int]:
-    """The part of a dotted word that is being typed, and its length."""
+    """Return the last part of a dotted word, which is being typed, and its length."""
     last = word.rpartition(".")[2]
     return last, len(last)
 

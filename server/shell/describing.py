@@ -28,7 +28,9 @@ MEMBERS: Final = "select id, client_address from sluice.members order by 1"
 
 
 def members(connection: psycopg.Connection[Any]) -> dict[str, str]:
-    """Return the address at which clients reach each member; none where the server is no Sluice, or a transaction has failed."""
+    """Return the address at which clients reach each member; none if the server is not Sluice, or if the transaction
+    has failed.
+    """
     try:
         with connection.transaction():
             return dict(connection.execute(MEMBERS).fetchall())

@@ -21,7 +21,9 @@ _PROGRESS: Final = 1.0
 def run(
     target: str, options: Mapping[str, Any], *, commands: Sequence[str], files: Sequence[Path], expanded: bool
 ) -> int:
-    """The exit status: 0; 1 for an error of a statement; 2 where there is no connection; 130 where it was interrupted."""
+    """Run the shell. Returns the exit status: 0; 1 for an error of a statement; 2 if there is no connection; 130 if it
+    was interrupted.
+    """
     looks_on = sys.stderr.isatty()
     where = target or make_conninfo(**{**options, "user": options["user"] or getpass.getuser()})
     try:

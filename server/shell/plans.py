@@ -18,7 +18,7 @@ _COSTS: Final = ("Startup Cost", "Total Cost", "Plan Width", "Parallel Aware", "
 
 
 def draw_tree(plan: Mapping[str, Any]) -> Tree:
-    """plan: the object in the list that EXPLAIN (FORMAT JSON) gives."""
+    """Return a plan as a tree. plan: the object in the list that EXPLAIN (FORMAT JSON) returns."""
     tree = Tree(_line(plan["Plan"]), guide_style="dim")
     _fill(tree, plan["Plan"])
     for name in ("Engine", "Reason"):

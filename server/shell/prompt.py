@@ -28,13 +28,13 @@ _MARKS: Final = {TransactionStatus.INTRANS: "*", TransactionStatus.INERROR: "!"}
 
 
 def history_file() -> Path:
-    """SLUICE_HISTORY, else in the folder where the user's programs keep their state."""
+    """Return the path in SLUICE_HISTORY, else one in the user's state directory."""
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(os.environ.get("SLUICE_HISTORY") or Path(state, "sluice", "history")).expanduser()
 
 
 def interact(shell: Shell) -> int:
-    """Read and run until the person quits; the exit status."""
+    """Read and run input until the user quits. Returns the exit status."""
     names = Names()
 
     def learn() -> None:
@@ -82,7 +82,7 @@ def _prompt(shell: Shell) -> str:
 
 
 def _relations(connection: psycopg.Connection[Any]) -> tuple[Relation, ...]:
-    """All relations with their columns; none while a transaction has failed."""
+    """Return all relations with their columns; none while a transaction has failed."""
     try:
         rows = connection.execute(describing.NAMES).fetchall()
     except psycopg.Error as error:

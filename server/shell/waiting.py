@@ -19,7 +19,7 @@ _TASKS: Final = re.compile(r"(\d+) of (\d+) tasks done")
 
 
 class Waiting:
-    """A context manager around one statement; `notice` is called with what the server says meanwhile."""
+    """A context manager around one statement; `notice` is called with the server's notices meanwhile."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
