@@ -111,7 +111,7 @@ def main(
 
 
 def _end(number: int, _frame: object) -> NoReturn:
-    """Let every process that a measure has started be ended too."""
+    """Exit in an orderly way, so that every process that a measure has started is ended too."""
     sys.exit(128 + number)
 
 

@@ -41,14 +41,16 @@ _QUERIES: Final = {
 
 
 class Taken(NamedTuple):
-    """Seconds from sending the cancel request: until the job is gone and the connection idle, until no task is active."""
+    """Seconds from sending the cancel request: until the job is gone and the connection idle, and until no task is
+    active.
+    """
 
     job: float
     tasks: float
 
 
 class SparkWitness:
-    """What Spark itself says it is doing."""
+    """Reads Spark's own count of running jobs and active tasks."""
 
     def __init__(self, port: int) -> None:
         self._root = f"http://127.0.0.1:{port}/api/v1/applications"

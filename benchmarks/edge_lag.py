@@ -105,7 +105,7 @@ def _read(owner: psycopg.Connection[Any], rows: int, over: threading.Event) -> N
 
 
 def _counted(watcher: psycopg.Connection[Any], query: str) -> tuple[float, int]:
-    """The time before the question, and the rows of the edge as its receiver counts them."""
+    """Return the time before the query, and the rows of the edge as its receiver counts them."""
     before = time.time()
     row = watcher.execute(_COUNTERS, (query, *_EDGE)).fetchone()
     return before, 0 if row is None else int(row[0])
@@ -117,7 +117,7 @@ def _noted(page: Page) -> Noted:
 
 
 def _ages(noted: Noted, counted: Noted, begun: float) -> Iterator[float]:
-    """What the page shows, at even times, is so old."""
+    """Yield the age of the figure on the page, at equal intervals."""
     if not noted or not counted or counted[-1][1] == counted[0][1]:
         raise RuntimeError("no rows have gone over the edge")
     rows, shown_at = [value for _, value in counted], [at for at, _ in noted]

@@ -38,7 +38,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _use_scale(ground: Ground, connections: Connections, scale: float) -> None:
-    """Make the tables of a scale, and have the connections see them."""
+    """Create the tables of a scale for the connections."""
     schema = f"scale_{scale:g}".replace(".", "_")
     connections["auto"].execute(f"create schema {schema}".encode())
     for connection in connections.values():
@@ -60,7 +60,7 @@ def _at_scale(ground: Ground, connections: Connections, scale: float) -> Iterato
 
 
 def _best_times(ground: Ground, connections: Connections, name: str, text: str) -> dict[str, float]:
-    """Return the seconds of each engine. They take turns; the first round is to warm up."""
+    """Return the best seconds of each engine. The engines take turns; the first round is for warming up."""
     taken: dict[str, list[float]] = {engine: [] for engine in connections}
     for _ in range(1 + _ROUNDS):
         for engine in ("auto", "local"):
@@ -77,7 +77,7 @@ def _best_times(ground: Ground, connections: Connections, name: str, text: str) 
 
 
 def _seconds(connection: psycopg.Connection[Any], text: str, most: float = 0.0) -> float:
-    """Return the seconds of a statement. most: after which it is cancelled; 0: never."""
+    """Return the seconds of a statement. most: the limit after which it is cancelled; 0: none."""
     connection.execute(f"set statement_timeout = {round(most * 1000)}".encode())
     started = time.perf_counter()
     try:

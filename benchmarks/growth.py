@@ -45,7 +45,7 @@ Curves = dict[str, dict[int, float]]
 
 
 def slope(points: Mapping[int, float]) -> float:
-    """The slope of the least-squares line through points of two positive numbers, in log-log."""
+    """Return the slope of the least-squares line through points of two positive numbers, in log-log."""
     x = [math.log(size) for size in points]
     y = [math.log(max(cost, 1e-3)) for cost in points.values()]
     middle_x, middle_y = sum(x) / len(x), sum(y) / len(y)
@@ -75,7 +75,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _cost(member: Member, runs: Sequence[Callable[[], object]]) -> float:
-    """Milliseconds of the member's processor time for each of these, on the average."""
+    """Return the average processor time of the member for each of these runs, in milliseconds."""
     before = processor.seconds(member.pid)
     for run in runs:
         run()
@@ -83,7 +83,7 @@ def _cost(member: Member, runs: Sequence[Callable[[], object]]) -> float:
 
 
 def _asked(connection: Connection, *statements: str) -> Callable[[], object]:
-    """Ask these statements one after the other."""
+    """Return a function that sends these statements one after the other."""
 
     def ask() -> None:
         for statement in statements:
@@ -138,7 +138,9 @@ def _grow_relations(_ground: Ground, member: Member, connection: Connection, siz
 
 
 def _changed(connection: Connection, run: Callable[[], object]) -> Callable[[], object]:
-    """Comment on a table before a run, so that nothing is known of the catalog as it is now."""
+    """Return a function that changes a comment on a table before each run, so that nothing about the current catalog
+    is cached.
+    """
 
     def change() -> None:
         connection.execute("comment on table described is 'it has changed'")

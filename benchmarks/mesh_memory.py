@@ -41,7 +41,7 @@ _QUIET_SECONDS: Final = 1.0
 
 
 class _Held(NamedTuple):
-    """Bytes: by the account of the receiver, by the allocator's, and the promise."""
+    """Bytes: by the receiver's account, by the allocator's, and the promise."""
 
     accounted: int
     allocated: int
@@ -95,7 +95,7 @@ async def _stopped(giver: Connection, schema: pa.Schema, streams: int, batch_byt
 
 
 async def _at_rest(receiver: Receiver) -> int:
-    """Bytes that it holds once that has not changed for a while."""
+    """Return the bytes that the receiver holds, once they have not changed for a while."""
     held, since = -1, 0.0
     while since < _QUIET_SECONDS:
         await asyncio.sleep(_QUIET_SECONDS / 10)
@@ -126,7 +126,7 @@ async def _send_all(host: str, port: int, openings: list[Open], bodies: list[tup
 
 
 async def _send(host: str, port: int, opening: Open, bodies: list[tuple[pa.Buffer, int]]) -> None:
-    """Send until the receiver wants no more."""
+    """Send until the receiver accepts no more."""
     with suppress(StreamRefused, ConnectionFailure):
         stream = await open_remote(host, port, opening)
         for number in range(_BATCHES):

@@ -69,7 +69,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 class _HandedOut(NamedTuple):
-    """Seconds of the clock and of this process's threads; bytes of all messages."""
+    """Seconds of the clock and of this process's threads, and the bytes of all messages."""
 
     clock: float
     processor: float
@@ -77,7 +77,7 @@ class _HandedOut(NamedTuple):
 
 
 def _handed_out(plan: Root, names: tuple[str, ...]) -> _HandedOut:
-    """From the logical plan to the last member's `start`."""
+    """Measure from the logical plan to the last member's `start`."""
     started, used = time.perf_counter(), time.process_time()
     setting = Setting(names, names[0])
     spread, reason = should_distribute(plan, "always", setting)

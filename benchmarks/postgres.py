@@ -23,7 +23,9 @@ _CHUNK_BYTES: Final = 1 << 20
 
 @contextlib.contextmanager
 def running(ground: Ground, table: str) -> Iterator[str]:
-    """A server that has the table; what to connect to. Raises RuntimeError where PostgreSQL 15 is not installed."""
+    """Run a server that has the table. Yields its connection string. Raises RuntimeError if PostgreSQL 15 is not
+    installed.
+    """
     if str(_TESTS) not in sys.path:
         sys.path.append(str(_TESTS))
     module: Any = importlib.import_module("support.postgres_server")

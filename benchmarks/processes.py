@@ -35,7 +35,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _rate(ground: Ground, member: Member, script: str) -> float:
-    """Statements a second of all clients together."""
+    """Return the statements per second of all clients together."""
     file = ground.scratch / "processes.sql"
     file.write_text(script)
     command = [

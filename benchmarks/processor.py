@@ -10,7 +10,7 @@ import psutil
 
 
 def seconds(pid: int) -> float:
-    """User and system time so far, of the process and of all that it has started and that still run."""
+    """Return the user and system time so far, of the process and of all running processes that it has started."""
     root = psutil.Process(pid)
     total = 0.0
     for process in (root, *root.children(recursive=True)):

@@ -29,7 +29,7 @@ run. No test depends on any of these times.
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A measure's figures, and the circumstances: lines about when, where and how."""
+    """A measure's figures, and the circumstances: lines about the time, the machine and the method."""
 
     measure: Measure
     figures: Sequence[Figure]
@@ -45,7 +45,7 @@ def show(console: Console, result: Result) -> None:
 
 
 def write(results: Sequence[Result], order: Sequence[Measure]) -> None:
-    """Put the results into the page, sections in the order of the measures."""
+    """Write the results into the page, with the sections in the order of the measures."""
     sections = _sections(PAGE.read_text() if PAGE.exists() else "")
     sections |= {result.measure.name: _section(result) for result in results}
     kept = [sections[measure.name] for measure in order if measure.name in sections]

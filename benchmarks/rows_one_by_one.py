@@ -43,7 +43,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _many(connection: psycopg.Connection[Any], ddl: str) -> float:
-    """Seconds until the commit is told."""
+    """Return the seconds until the commit is acknowledged."""
     _made(connection, ddl)
     rows = [(number, f"row {number}") for number in range(_ROWS)]
     begun = time.perf_counter()
@@ -58,7 +58,9 @@ def _many(connection: psycopg.Connection[Any], ddl: str) -> float:
 def _turns(
     late: psycopg.Connection[Any], early: psycopg.Connection[Any], whose: str, bar: float | None
 ) -> Iterator[Figure]:
-    """A statement each, of a transaction that has inserted nearly all rows and of one that has inserted few."""
+    """Compare single statements, in turns, of a transaction that has inserted nearly all rows and of one that has
+    inserted few.
+    """
     _made(late, _TABLES[0][1])
     for connection, rows in ((late, _ROWS - _TURNS), (early, _EARLY)):
         connection.cursor().executemany(_INSERT, [(number, f"row {number}") for number in range(rows)])

@@ -36,7 +36,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _times(connection: psycopg.Connection[Any], query: bytes, *, parameter: bool = False) -> list[float]:
-    """Milliseconds of each run, from asking to all rows in the client's hands."""
+    """Return the milliseconds of each run, from sending until the client has all rows."""
     taken = []
     for run in range(_WARM + _RUNS):
         started = time.perf_counter()

@@ -50,9 +50,10 @@ _STATEMENTS: Final[Mapping[str, tuple[Callable[[int], str], int]]] = {
 
 
 class _Seen(NamedTuple):
-    """ended: seconds until the client of the statement had its answer. others: the longest `select 1` of another, in seconds.
-    busy: the most processor time that the member's process took during one of these, in seconds. memory: the most that it had,
-    in bytes."""
+    """ended: seconds until the client of the statement had its answer. others: the longest `select 1` of another
+    client, in seconds. busy: the most processor time that the member's process took during one of these, in seconds.
+    memory: the largest memory of the member, in bytes.
+    """
 
     ended: float
     others: float
@@ -89,8 +90,9 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _watched(sluice: member.Member, statements: list[bytes], seconds: float = _TIMEOUT_SECONDS) -> _Seen:
-    """Have clients send the statements, several at once, while another asks something short again and again. seconds: the
-    timeout of the statements."""
+    """Have several clients send the statements at once, while another client sends a short query again and again.
+    seconds: the timeout of the statements.
+    """
     over = threading.Event()
     with ThreadPoolExecutor(_CLIENTS + 1) as threads:
         probe = threads.submit(_probe, sluice, over)
@@ -116,7 +118,7 @@ def _probe(sluice: member.Member, over: threading.Event) -> tuple[float, float, 
 
 
 def _ended(sluice: member.Member, statement: bytes, seconds: float) -> float:
-    """Seconds until the statement has ended, well or not."""
+    """Return the seconds until the statement has ended, with or without an error."""
     options = f"-c statement_timeout={seconds:g}s"
     connection: psycopg.Connection[Any]
     with psycopg.connect(sluice.dsn, autocommit=True, options=options) as connection:

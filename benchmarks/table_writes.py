@@ -20,7 +20,9 @@ _MERGED: Final = 100_000
 
 
 class Change(NamedTuple):
-    """name: for people. statement: of Sluice, on a fresh copy `changed` of `orders`. theirs: the rows that it leaves."""
+    """name: for the report. statement: of Sluice, on a fresh copy `changed` of `orders`. theirs: the query for the
+    rows that remain.
+    """
 
     name: str
     statement: str
@@ -92,7 +94,7 @@ def _changed(
 
 
 def _written(raw: raw_spark.RawSpark, path: Path, query: str) -> float:
-    """Seconds of raw PySpark for writing a query's rows."""
+    """Return the seconds in which raw PySpark writes a query's rows."""
     return _seconds(lambda: raw.run(f"insert overwrite directory '{path}' using parquet {query}"))
 
 

@@ -49,7 +49,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _round(member: Member, connection: psycopg.Connection[Any]) -> tuple[float, float]:
-    """Seconds of the clock, and of the member's processors."""
+    """Return the seconds of the clock, and of the member's processor time."""
     used, started = processor.seconds(member.pid), time.perf_counter()
     for text in queries().values():
         connection.execute(text.encode()).fetchall()
@@ -63,7 +63,7 @@ def _median(values: list[float]) -> float:
 
 @contextlib.contextmanager
 def _watched(member: Member) -> Iterator[None]:
-    """With a page open that follows what runs, and a scrape each second."""
+    """Within the block, keep a page open that follows the running statement, and scrape each second."""
     over = threading.Event()
     threads = [threading.Thread(target=work, args=(member, over)) for work in (_page, _scrapes)]
     for thread in threads:
@@ -84,7 +84,7 @@ def _scrapes(member: Member, over: threading.Event) -> None:
 
 
 def _page(member: Member, over: threading.Event) -> None:
-    """A page that is open: it follows the statement that it was last told of as running."""
+    """Act as an open page, which follows the statement that was last reported as running."""
     address = urlsplit(member.console)
     websocket = WSConnection(ConnectionType.CLIENT)
     with socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=30) as connection:

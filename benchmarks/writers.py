@@ -18,9 +18,9 @@ _SECONDS: Final = 60.0
 
 
 class _Writer(ClientThread):
-    """Inserts, and now and then changes and deletes, rows of its own until the time is over.
+    """Inserts, and occasionally updates and deletes, rows of its own until the time is over.
 
-    kept: the rows that must be there, by id, as the server acknowledged them.
+    kept: the rows that must exist, by id, as the server acknowledged them.
     """
 
     def __init__(self, number: int, connection: psycopg.Connection[Any]) -> None:
@@ -40,7 +40,7 @@ class _Writer(ClientThread):
             del self.kept[row - 1]
 
     def _repeated(self, statement: str, arguments: tuple[int, ...]) -> None:
-        """Until it is committed: a conflict (40001) has changed nothing."""
+        """Repeat a statement until it is committed: a conflict (40001) has changed nothing."""
         while True:
             try:
                 count = self.connection.execute(statement.encode(), arguments).rowcount

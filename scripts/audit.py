@@ -40,7 +40,9 @@ _FREE: Final = re.compile(
 
 
 def pins() -> dict[str, str]:
-    """Both locks: versions by name. Ends the program where a line is no exact pin, or a name comes twice."""
+    """Return the versions in both locks by name. Exits the program if a line is not an exact pin, or if a name occurs
+    twice.
+    """
     found: dict[str, str] = {}
     for lock in (LOCK, DEV_LOCK):
         for name, version in pins_of(lock):
@@ -61,14 +63,14 @@ def pins_of(lock: Path) -> Iterator[tuple[str, str]]:
 
 
 def _asked(*, to_run: bool) -> list[Requirement]:
-    """Read the requirements of pyproject.toml: to run, and else to develop as well."""
+    """Read the requirements of pyproject.toml: those to run, or with those to develop as well."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     more = () if to_run else project["optional-dependencies"]["dev"]
     return [Requirement(text) for text in (*project["dependencies"], *more)]
 
 
 def needed(locked: dict[str, str], asked: list[Requirement], where: str) -> Iterator[str]:
-    """Find pins that are not what is asked for, and not what that needs. where: the name of the pins."""
+    """Yield requirements, and what they need in turn, that the pins do not satisfy. where: the name of the pins."""
     seen: set[tuple[str, str]] = set()
     waiting = [("pyproject.toml", requirement) for requirement in asked]
     while waiting:
@@ -86,7 +88,9 @@ def needed(locked: dict[str, str], asked: list[Requirement], where: str) -> Iter
 
 
 def mismatches(locked: dict[str, str]) -> Iterator[str]:
-    """Find locks that are not what pyproject.toml and its packages need, and an environment that is not the locks'."""
+    """Yield differences of the locks from the needs of pyproject.toml and its packages, and of the environment from
+    the locks.
+    """
     to_run = dict(pins_of(LOCK))
     yield from needed(to_run, _asked(to_run=True), LOCK.name)
     yield from needed(locked, _asked(to_run=False), f"{LOCK.name} and {DEV_LOCK.name}")
@@ -113,7 +117,7 @@ def _needs(name: str, extra: str) -> Iterator[Requirement]:
 
 
 def licence(name: str) -> str:
-    """What a package says of its licence, in whichever of the three places."""
+    """Return the licence in a package's metadata, from whichever of the three fields has it."""
     said = metadata.metadata(name)
     classifiers = [
         line.split("::")[-1].strip() for line in said.get_all("Classifier", []) if line.startswith("License")
@@ -134,7 +138,7 @@ def _contradictions() -> Iterator[str]:
 
 
 def _advisories(*, required: bool) -> int:
-    """pip-audit's word on every pin. Returns how the program ends."""
+    """Run pip-audit on every pin. Returns the exit status."""
     folder = ROOT / "build" / "audit"
     program = folder / "bin" / "pip-audit"
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)

@@ -35,7 +35,7 @@ _TESTED: Final = ("tests/unit", "tests/properties", "tests/golden")
 
 
 def changed_files(since: str) -> list[Path]:
-    """Paths of Python files below the root that differ from a commit, or are new."""
+    """Return the paths of Python files below the root that differ from a commit, or are new."""
     differing = [*_git("diff", "--name-only", since), *_git("ls-files", "--others", "--exclude-standard")]
     return [path for path in map(Path, differing) if path.suffix == ".py" and (ROOT / path).exists()]
 
@@ -46,7 +46,7 @@ def _git(*words: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Tests:
-    """The test files, and which modules of ours each imports, itself or through `tests/support`."""
+    """The test files, and the product's modules that each imports, directly or through `tests/support`."""
 
     graph: grimp.ImportGraph
     _support: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Tests:
         return {path.relative_to(ROOT): self._imports_of(path) for path in files}
 
     def near(self, changed: Iterable[Path]) -> list[Path]:
-        """Test files for changed files, the nearest first, each once."""
+        """Return the test files for changed files, the nearest first, each once."""
         found: dict[Path, None] = {}
         for path in changed:
             found |= dict.fromkeys(self._near_file(path))

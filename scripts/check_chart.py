@@ -91,7 +91,7 @@ def _rendered(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _understood(text: str, values: dict[str, Any]) -> None:
-    """Read the configuration as a pod's member does."""
+    """Read the configuration as a pod's member does, and check it."""
     sys.path.insert(0, str(ROOT))
     from server.config.config import load
 

@@ -94,7 +94,7 @@ group by 1, 2, 3, c.oid, c.relkind order by 3"""
 
 
 def shapes(connection: psycopg.Connection[Any]) -> pa.Table:
-    """Every relation: its schema, name, OID, columns, and how it is defined if it is a view."""
+    """Return every relation: its schema, name, OID, columns, and the definition of a view."""
     cursor = connection.execute(_SHAPES)
     names = [column.name for column in cursor.description or ()]
     values = zip(*cursor.fetchall(), strict=True)
@@ -102,14 +102,14 @@ def shapes(connection: psycopg.Connection[Any]) -> pa.Table:
 
 
 def stored() -> Iterator[SystemRelation]:
-    """The relations of which PostgreSQL's rows are kept. pg_settings is one for what is said of each."""
+    """Yield the relations whose rows are taken from PostgreSQL. pg_settings is among them for its descriptions."""
     from engine.pg_catalog import SYSTEM
 
     return (relation for relation in SYSTEM.values() if relation.stored or relation.name == "pg_settings")
 
 
 def extract(relation: SystemRelation, connection: psycopg.Connection[Any]) -> pa.Table:
-    """A relation's rows as the server has them, in carriers."""
+    """Return a relation's rows as the server has them, in carriers."""
     columns = relation.declared_columns()
     source = _SOURCES.get(relation.name)
     query = sql.SQL("select {} from {}, (select %s::oid[]) as types(here) where {} order by 1, 2, 3").format(
@@ -124,7 +124,7 @@ def extract(relation: SystemRelation, connection: psycopg.Connection[Any]) -> pa
 
 
 def _wanted(column: TableColumn) -> sql.Composable:
-    """A column as psycopg reads it into what its carrier holds."""
+    """Return the expression with which psycopg reads a column as a value that its carrier holds."""
     name = sql.Identifier(column.name)
     if column.name in _PLAIN:
         return sql.SQL(_PLAIN[column.name])  # type: ignore[arg-type]

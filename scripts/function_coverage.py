@@ -69,7 +69,7 @@ def kind(row: Function) -> str:
 
 
 def call(row: Function) -> str:
-    """A statement that calls a signature with nulls."""
+    """Return a statement that calls a signature with nulls."""
     args = [_null(typ) for typ in row.args]
     if row.kind == "ordered_set":
         return f"select {row.name}({', '.join(args[:-1])}) within group (order by {args[-1]})"
@@ -87,7 +87,9 @@ def _null(typ: t.PgType) -> str:
 
 
 def asked(connection: psycopg.Connection[Any]) -> Iterator[tuple[Function, bool]]:
-    """Every signature, and whether it is answered: any error but the refusals is PostgreSQL's own of nulls."""
+    """Yield every signature, and whether it is answered: any error other than the refusals is PostgreSQL's own error
+    for nulls.
+    """
     for row in signatures.functions():
         try:
             connection.execute(call(row)).fetchall()

@@ -34,7 +34,7 @@ STATEMENTS: Final[Mapping[str, str]] = {
 
 
 def ranks() -> dict[str, int]:
-    """The place of each room that a contract names: a higher one may import those below."""
+    """Return the rank of each room that a contract names: a room may import those of lower rank."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     layers = {contract["name"]: contract["layers"] for contract in contracts if contract["type"] == "layers"}
     order: list[str] = []

@@ -131,7 +131,7 @@ class House:
         return [n for tree in self.trees.values() for n in ast.walk(tree) if isinstance(n, _FUNCTIONS)]
 
     def figures(self) -> Mapping[str, int]:
-        """Each figure by its name; less is better for all."""
+        """Return each figure by its name; for all of them less is better."""
         documented = (*self.trees.values(), *self.functions, *self._classes())
         docstrings = [text for node in documented if (text := ast.get_docstring(node)) is not None]
         loose = [name for name in self.trees if name.count(".") == 1 and not self._is_package(name)]
@@ -167,7 +167,7 @@ _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def circles(graph: Graph) -> list[list[str]]:
-    """The strongly connected components of more than one node (Tarjan 1972)."""
+    """Return the strongly connected components of more than one node (Tarjan 1972)."""
     number: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -217,7 +217,7 @@ def _is_participle(name: str) -> bool:
 
 
 def rooms() -> str:
-    """The packages as rows of a table: a path, and the first sentence of the package's docstring."""
+    """Return the packages as rows of a table: a path, and the first sentence of the package's docstring."""
     rows = ["| room | what it has |", "|---|---|"]
     for path in sorted(path for package in PACKAGES for path in (ROOT / package).rglob("__init__.py")):
         said = ast.get_docstring(ast.parse(path.read_text())) or ""
@@ -227,7 +227,7 @@ def rooms() -> str:
 
 
 def with_map(page: str) -> str:
-    """A page with the table of `rooms` between its marks."""
+    """Return a page with the table of `rooms` between its marks."""
     before, rest = page.split(_MAP_BEGINS)
     return f"{before}{_MAP_BEGINS}\n{rooms()}\n{_MAP_ENDS}{rest.split(_MAP_ENDS)[1]}"
 

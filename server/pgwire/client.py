@@ -60,8 +60,9 @@ class ConnectionClient:
         return [portal.cursor_state() for portal in self.commands.portals if portal.cursor is not None]
 
     def cluster(self, *parts: Part) -> ClusterReport:
-        """Return the activity of all members. They are queried once for each statement when its rows are made, which
-        is when it is prepared and when it is executed.
+        """Return the activity of all members; on the loop's thread, only this member's running statements. The members
+        are queried once for each statement when its rows are made, which is when it is prepared and when it is
+        executed.
         """
         asking = self._registry.cluster
         if asking is None or threading.get_ident() == self._thread:
