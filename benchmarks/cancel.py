@@ -29,7 +29,7 @@ _GONE_SECONDS_MAX: Final = 60.0
 _POLL_SECONDS: Final = 0.005
 _SEED: Final = 2
 
-#: Long enough at scale 1 to be caught while they do what their names say.
+#: Statements that at scale 1 run long enough to be cancelled in the phase that their names say.
 _QUERIES: Final = {
     "scan": b"select * from lineitem",
     "shuffle": b"""select l_partkey, l_suppkey, l_shipdate, count(*), sum(l_extendedprice), max(l_comment)

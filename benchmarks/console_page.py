@@ -29,11 +29,11 @@ _LOADS: Final = 5
 _HOUR_FRAMES: Final = 3600
 _INTERVAL_SECONDS: Final = 0.05
 _BAR_MS: Final = 100.0
-#: What the heap may differ by between two full collections of a page that keeps nothing.
+#: The tolerance of the heap between two full collections, for a page that keeps nothing.
 _FLAT_KB: Final = 512.0
 _FLAT_NODES: Final = 100
 _READINGS: Final = 9
-#: What a page may take away from the main thread's time before it has content.
+#: Chromium's metrics of the main thread's time that a page spends before it has content.
 _WORK: Final = ("ScriptDuration", "LayoutDuration", "RecalcStyleDuration")
 _WATCH: Final = """
 (() => {

@@ -17,7 +17,7 @@ from benchmarks.ground import Ground
 
 _RUNS: Final = 2
 _BAR: Final = 1.5
-#: As both of them know these types.
+#: The columns, with types that both know.
 _COLUMNS: Final = (
     "o_orderkey bigint, o_custkey bigint, o_orderstatus {text}, o_totalprice decimal(15,2), o_orderdate date, "
     "o_orderpriority {text}, o_clerk {text}, o_shippriority int, o_comment {text}"

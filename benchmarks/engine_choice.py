@@ -17,7 +17,7 @@ _SCALES: Final = (0.1, 1.0)
 _ENGINES: Final = ("auto", "local", "spark")
 _ROUNDS: Final = 2
 _BAR: Final = 1.15
-#: Spark's run is cancelled, and not repeated, after so many times what the local engine took, and so many seconds at least.
+#: A run of Spark is cancelled, and not repeated, after this multiple of the local engine's time, and this many seconds at least.
 _LOST: Final = 4
 _LOST_SECONDS: Final = 5.0
 
@@ -69,7 +69,7 @@ def _best_times(ground: Ground, connections: Connections, name: str, text: str) 
         if not taken["spark"] or taken["spark"][-1] < most:
             taken["spark"].append(_seconds(connections["spark"], text, most))
     best = {engine: min(times[1:] or times) for engine, times in taken.items()}
-    # What was learnt meanwhile is in the estimates.
+    # The estimates now include what the member has learnt.
     lines = connections["auto"].execute(f"explain {text}".encode()).fetchall()
     why = next(line for (line,) in lines if line.startswith("Engine: "))
     ground.say(f"{name}: " + ", ".join(f"{engine} {seconds:.3f} s" for engine, seconds in best.items()) + f"; {why}")

@@ -28,9 +28,9 @@ _RELATIONS: Final = (20, 200, 2_000)
 _COMMITS: Final = (20, 200, 2_000)
 #: How often each statement is asked: processor time is counted in steps of ten milliseconds.
 _REPEATS: Final = 10
-#: What is measured as a straight line is rarely one.
+#: Above 1, because a measured line is rarely straight.
 _BAR: Final = 1.05
-#: What psql asks for `\d NAME`.
+#: The queries that psql sends for `\d NAME`.
 _DESCRIBE: Final = (
     """SELECT c.oid, n.nspname, c.relname FROM pg_catalog.pg_class c
     LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -40,7 +40,7 @@ _DESCRIBE: Final = (
     WHERE a.attrelid = 'described'::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum""",
 )
 Connection = psycopg.Connection[tuple[Any, ...]]
-#: Of each statement: milliseconds of processor time at each step of its axis.
+#: For each statement: milliseconds of processor time at each step of its axis.
 Curves = dict[str, dict[int, float]]
 
 
@@ -99,7 +99,7 @@ def _grow_foreign(ground: Ground, member: Member, connection: Connection, size: 
         pq.write_table(pa.table({"id": ids, "name": ids.cast(pa.string())}), folder / f"{number:06}.parquet")
     plans = []
     for number in range(_REPEATS):
-        # Under another name nobody knows its files.
+        # Under a new name, no cache knows its files.
         link = ground.scratch / f"link-{size}-{number}"
         os.symlink(folder, link, target_is_directory=True)
         table = f"foreign_{size}_{number}"
@@ -124,13 +124,13 @@ def _grow_stored(_ground: Ground, member: Member, connection: Connection, size: 
 
 def _grow_relations(_ground: Ground, member: Member, connection: Connection, size: int) -> Iterator[tuple[str, float]]:
     [present] = connection.execute("select count(*) from pg_class where relname like 'many%'").fetchone() or (0,)
-    # Each by itself: what a statement of a transaction costs grows with the definitions before it.
+    # Each in its own transaction: within one, the cost of a statement grows with the earlier definitions.
     for number in range(int(present), size):
         connection.execute(f"create view many_{number} as select 1 as one".encode())
     connection.execute("create table if not exists described (id bigint primary key, name text)")
     describe = []
     for number in range(_REPEATS):
-        # The catalog is another one each time.
+        # The catalog changes each time.
         describe.append(_asked(connection, f"select 'described {number}'", *_DESCRIBE))
     yield "describe a table", _cost(member, [_changed(connection, run) for run in describe])
     inserts = [_inserted(connection, "described", size * _REPEATS + number) for number in range(_REPEATS)]

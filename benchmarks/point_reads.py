@@ -17,7 +17,7 @@ from benchmarks.member import running
 
 _WARM: Final = 100
 _RUNS: Final = 1_000
-#: Each with its bar in milliseconds; `{}` is the key.
+#: Statements, each with its bar in milliseconds; `{}` is the key.
 _STATEMENTS: Final = (
     ("select 1", "select 1", 0.20),
     ("nation aggregate", "select n_regionkey, count(*) from nation group by 1", 0.45),

@@ -15,7 +15,7 @@ from psycopg import sql
 
 from benchmarks.ground import Ground
 
-#: Where the package `support` is, of which the server of the tests is.
+#: The folder of the tests' package `support`, which contains their PostgreSQL server.
 _TESTS: Final = Path(__file__).parents[1] / "tests"
 _TYPES: Final = {"DATE": "date", "INTEGER": "int", "BIGINT": "bigint", "VARCHAR": "text"}
 _CHUNK_BYTES: Final = 1 << 20

@@ -16,7 +16,7 @@ _PGBENCH: Final = Path("/usr/lib/postgresql/15/bin/pgbench")
 _CLIENTS: Final = 16
 _SECONDS: Final = 8
 _BAR: Final = 1.7
-#: pgbench's scripts: what it asks again and again.
+#: The scripts that pgbench repeats.
 _STATEMENTS: Final = {
     "select 1": "select 1;\n",
     "nation aggregate": "select n_regionkey, count(*) from nation group by 1;\n",

@@ -16,7 +16,7 @@ from benchmarks.member import started
 _ROWS: Final = 20_000
 _BAR_SECONDS: Final = 20.0
 _RATIO_BAR: Final = 1.2
-#: Where one of two transactions stands, and how many rows are inserted into both in turns.
+#: The number of rows in one of the two transactions, and the number inserted into both in turns.
 _EARLY: Final = 100
 _TURNS: Final = 1_000
 _TABLES: Final = (
@@ -27,7 +27,7 @@ _INSERT: Final = "insert into measured (id, name) values (%s, %s)"
 
 
 def _run(ground: Ground) -> Iterator[Figure]:
-    # Nothing here is Spark's, and its start would run beside the first rows.
+    # Without Spark, which is not used here and whose start would run beside the first rows.
     with (
         started(ground.folder("rows-one-by-one"), 'start = "lazy"') as member,
         postgres.running(ground, "region") as dsn,

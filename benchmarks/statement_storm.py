@@ -34,7 +34,7 @@ def _repeated(before: str, separator: str, item: Callable[[int], str], after: st
     return lambda size: before + separator.join(map(item, range(size))) + after
 
 
-#: Each kind of statement by its size, and the size.
+#: The kinds of statements, each as a function of its size, with the size.
 _STATEMENTS: Final[Mapping[str, tuple[Callable[[int], str], int]]] = {
     "OR": (_repeated("select count(*) from t where ", " or ", lambda i: f"a = {i}"), 20_000),
     "VALUES": (_repeated("select count(*) from (values ", ",", lambda i: f"({i}, 'a{i}', {i}.5)", ") v"), 50_000),

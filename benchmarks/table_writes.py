@@ -47,7 +47,7 @@ def _changes(ground: Ground) -> Iterator[Change]:
         f"delete from changed where o_orderkey < {tenth}",
         f"select * from orders where not o_orderkey < {tenth}",
     )
-    # TPC-H's keys leave gaps: of these, those that are odd here are no order's.
+    # TPC-H's keys have gaps: the odd keys here belong to no order.
     given = (
         f"select o_orderkey + 8 * (o_orderkey % 2) as k, o_custkey as c from orders where o_orderkey < {4 * _MERGED}"
     )

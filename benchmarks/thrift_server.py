@@ -17,7 +17,7 @@ from benchmarks.ground import CORES, Ground
 
 _CLASS: Final = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 _START_SECONDS: Final = 180
-#: It holds a whole result in the driver: in the 1 GB that a member's Spark gets, orders ends with OutOfMemoryError.
+#: The server holds a whole result in the driver: with the 1 GB of a member's Spark, orders fails with OutOfMemoryError.
 HEAP: Final = "4g"
 
 

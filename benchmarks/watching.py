@@ -35,7 +35,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
         alone: list[tuple[float, float]] = []
         watched: list[tuple[float, float]] = []
         for number in range(_ROUNDS):
-            # They change places, so that neither is always the first.
+            # The order alternates, so that neither is always the first.
             for seen in (False, True) if number % 2 else (True, False):
                 with _watched(member) if seen else contextlib.nullcontext():
                     (watched if seen else alone).append(_round(member, connection))

@@ -28,12 +28,12 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-#: What a member runs with, and what is needed to develop beside that.
+#: The lock of a member's dependencies, and that of the further ones for development.
 LOCK: Final = ROOT / "requirements.lock"
 DEV_LOCK: Final = ROOT / "requirements-dev.lock"
 AUDITOR: Final = "pip-audit==2.10.1"
 _PIN: Final = re.compile(r"([A-Za-z0-9._-]+)==([^\s;]+)$")
-#: Words of licences, as packages name theirs, under which others' programs may use a library.
+#: Words in package metadata that name licences which allow the use of a library in other programs.
 _FREE: Final = re.compile(
     r"\b(MIT(-0)?|BSD|Apache|ISC|PSF|Python Software Foundation|MPL|Mozilla|LGPL|Zlib|0BSD|Unlicense)\b", re.IGNORECASE
 )

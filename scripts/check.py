@@ -123,7 +123,7 @@ def _run_tests(files: list[Path]) -> bool:
         return True
     if len(files) > FILES_MAX:
         print(f"{len(files) - FILES_MAX} more test files import what changed: make test runs them")
-    # One process: what is chosen is short, and a second one would collect it again beside the type checker.
+    # One process: the chosen tests are short, and a second process would collect them again beside the type checker.
     return _run("pytest", "-q", "-m", "not long", "--cases", str(CASES_MAX), *map(str, files[:FILES_MAX]))
 
 

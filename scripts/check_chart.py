@@ -25,7 +25,7 @@ TOOLS: Final = ROOT / "build" / "chart"
 RENDERER: Final = "@evertdespiegeleer/go-template@1.0.2"
 VALIDATOR: Final = "kubernetes-validate==1.37.0"
 VERSIONS: Final = ("1.28", "1.32", "1.37")
-#: What differs from values.yaml, by key.
+#: Values that differ from values.yaml, by key.
 VARIANTS: Final[tuple[dict[str, Any], ...]] = (
     {},
     {

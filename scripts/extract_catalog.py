@@ -31,15 +31,15 @@ from wire.types.carriers import carrier
 if TYPE_CHECKING:
     from engine.pg_catalog.declared import SystemRelation
 
-#: Those that pg_catalog's and information_schema's own relations are, among which no toast tables.
+#: Relations of pg_catalog and information_schema themselves, without toast tables.
 _OWN = "relnamespace in (11, 'information_schema'::regnamespace) and oid < 16384"
 _OF_OWN = f"(select oid from pg_class where {_OWN})"
-#: What information_schema's columns are of.
+#: The domains that are the types of information_schema's columns.
 _DOMAINS = "(typnamespace = 'information_schema'::regnamespace and typtype = 'd')"
 _OF_DOMAINS = f"(select oid from pg_type where {_DOMAINS})"
-#: The rows of its relations.
+#: The row types of these relations.
 _OF_ROWS = f"(select oid from pg_type where typrelid in {_OF_OWN})"
-#: Which rows of each, as SQL; of the others all. `here` are the types that are.
+#: The condition on the rows of each relation; of the others, all rows. `here`: the OIDs of the types that Sluice has.
 _WHICH = {
     "pg_type": f"oid = any(here) or {_DOMAINS} or typelem in {_OF_DOMAINS} or typrelid in {_OF_OWN} or typelem in {_OF_ROWS}",
     "pg_proc": "prorettype = any(here) and proargtypes::oid[] <@ here"
@@ -61,7 +61,7 @@ _WHICH = {
     # The comment of the schema public is a user's to change.
     " and (classoid, objoid) <> (2615, 2200)",
 }
-#: Columns that say what has happened in a server, or are trees that say nothing to anybody, and what is written for them.
+#: Columns with a server's history, or with internal trees, and the values written in their place.
 _PLAIN = {
     "proargdefaults": "null", "prosqlbody": "null", "typdefaultbin": "null", "ev_qual": "null", "ev_action": "null",
     "conbin": "null", "indexprs": "null", "indpred": "null", "attmissingval": "null", "relpages": "0", "reltuples": "-1",
@@ -80,7 +80,7 @@ union all select kind, oid, 0, said, said from pg_proc, lateral (values
   ('function', case when prokind <> 'a' then pg_get_functiondef(oid) end), ('arguments', pg_get_function_arguments(oid)),
   ('identity arguments', pg_get_function_identity_arguments(oid)), ('result', pg_get_function_result(oid))) s(kind, said)
 where said is not null and oid < 16384) as definitions"""
-#: Relations of ours with rows of PostgreSQL's, and what these are asked from.
+#: Sluice's relations that contain rows of PostgreSQL's, and the relations from which these are read.
 _SOURCES = {"object_definitions": _DEFINITIONS, "keywords": "pg_get_keywords()"}
 _SHAPES = """
 select n.nspname as schema, c.relname as name, c.oid::int8 as oid,

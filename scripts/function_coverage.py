@@ -30,13 +30,13 @@ PAGE: Final = Path(__file__).parent.parent / "docs" / "compatibility.md"
 _BEGIN: Final = "<!-- functions: written by scripts/function_coverage.py -->\n"
 _END: Final = "<!-- /functions -->\n"
 _REFUSED: Final = ("0A000", "42883", "42704", "XX000")
-#: What stands for a polymorphic argument.
+#: The expressions for polymorphic arguments.
 _STANDS_FOR: Final = {
     **dict.fromkeys(("any", "anyelement", "anynonarray", "anycompatible", "anycompatiblenonarray"), "null::int4"),
     **dict.fromkeys(("anyarray", "anycompatiblearray"), "null::int4[]"),
     "anyrange": "null::int4range", "anymultirange": "null::int4multirange", "record": "row(1, 2)",
 }  # fmt: skip
-#: Kinds by a type that an argument or the result has; the first counts.
+#: The kind of a function by the types of its arguments and result; the first match counts.
 _BY_TYPE: Final = (
     ("json", ("json", "jsonb", "jsonpath")),
     ("text search", ("tsvector", "tsquery", "regconfig")),
@@ -112,7 +112,7 @@ def table(found: list[tuple[Function, bool]]) -> str:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, local_member(Path(folder)) as member, member.connect() as connection:
-        # Where it lacks a function, Spark would be started for nothing: what it alone has is none of the list.
+        # Otherwise a function that the local engine lacks would start Spark; no listed function exists in Spark only.
         connection.execute("set sluice.engine = local")
         made = table(list(asked(connection)))
     if "--write" not in sys.argv:

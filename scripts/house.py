@@ -24,12 +24,12 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGES: Final = ("wire", "engine", "server")
 Graph = Mapping[str, Set[str]]
-#: What a class is to have at the most: functions in its body, properties included, whether it composes others or not.
+#: The limit of functions in a class's body, properties included, whether it composes others or not.
 METHODS_MAX: Final = 25
-#: What a module is to have at the most: import statements, wherever they are.
+#: The limit of import statements in a module, wherever they are.
 IMPORTS_MAX: Final = 30
 
-#: The first word of a docstring that is a clause without a subject.
+#: First words of docstrings that are clauses without a subject.
 _HEADLESS: Final = re.compile(
     r"(What|Who|Whom|Whose|Of|As|Those|That|Since|From where|How much is|Which)\b(?! is\b.*\?)"
 )
@@ -235,7 +235,7 @@ def with_map(page: str) -> str:
 _PAGE: Final = ROOT / "docs" / "architecture.md"
 _MAP_BEGINS: Final = "<!-- rooms: written by scripts/house.py --map -->"
 _MAP_ENDS: Final = "<!-- end of rooms -->"
-#: What has been reached.
+#: The limits: the best figures so far.
 LIMITS: Final[Mapping[str, int]] = {
     "circles of modules": 0,
     "modules in circles": 0,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from server.processes.place import Place
 
 log: Final = logging.getLogger(__name__)
-#: Where the tasks of a member connect that is alone.
+#: The address to which Spark's tasks connect on a member that is alone.
 _FOR_TASKS: Final = Address("127.0.0.1", 0)
 
 
@@ -65,7 +65,7 @@ class Member:
         host = self.clients.host
         self.routers = ClusterRouters(mesh, self.engine.monitor, self.clients.registry, host.ended, self.status)
         self.console: ConsoleServer | None = None
-        #: Why clients cannot connect; empty while they can.
+        #: The reason why clients cannot connect; empty if they can.
         self._unready = "starting"
         self.http: Door | None = None
 
@@ -77,7 +77,7 @@ class Member:
             if self._config.in_cluster:
                 await self._listen("mesh", self._config.mesh, self.listener.start())
             await self.engine.start()
-            # Starlette and FastAPI are slow to import: on a thread, and FastAPI only where the door is wanted.
+            # Starlette and FastAPI are slow to import, so they are imported on a thread, and FastAPI only for the HTTP door.
             self.console = await asyncio.to_thread(self._new_console)
             console = Address.parse(self._config.console)
             await self._listen("console", self._config.console, self.console.start(console))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 
-# What is imported stays, and to look through it for garbage again and again takes a sixth of the imports' time.
+# Imported objects stay alive; collecting garbage among them repeatedly takes a sixth of the imports' time.
 gc.disable()
 
 import asyncio
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from server.processes.place import Place
 
 log: Final = logging.getLogger(__name__)
-#: How long everything that is left may take to end, once what had begun had its time.
+#: Seconds for the shutdown after the members' drain time.
 _END_SECONDS: Final = 15.0
 
 
@@ -56,7 +56,7 @@ async def _serve(config: Config, place: Place | None) -> bool:
         loop.add_signal_handler(number, stop.set)
     member = Member(config, place)
     await member.start()
-    # What has come so far stays: to look through it again and again for garbage stops every session for 0.1 s and more.
+    # The objects made so far stay alive; collections that visit them would stop every session for 0.1 s and more.
     gc.collect()
     gc.freeze()
     engine = member.engine
@@ -92,7 +92,7 @@ async def _serve(config: Config, place: Place | None) -> bool:
             unused.close()
             collections.close()
             last.cancel()
-            # What DuckDB's binding finds frozen when the interpreter ends, it takes for leaked and says so on and on.
+            # DuckDB's binding reports objects that are frozen when the interpreter ends as leaked, in many lines.
             gc.unfreeze()
     return not engine.abandoned_threads
 

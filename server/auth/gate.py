@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 _NONCE_BYTES: Final = 18
 _MD5_SALT_BYTES: Final = 4
-#: That compare passwords at once.
+#: The number of threads that compare passwords.
 _PASSWORD_THREADS: Final = 2
 
 
@@ -85,7 +85,7 @@ class Gate:
         self.access = access
         self.attempts = LoginAttempts(time.monotonic)
         self._roles = roles
-        #: Its threads begin with the first password that is compared.
+        #: The first password comparison starts the threads.
         self._threads = ThreadPoolExecutor(_PASSWORD_THREADS, "password")
         self._turns = asyncio.Semaphore(_PASSWORD_THREADS)
 
@@ -109,7 +109,7 @@ class Gate:
         """Return the next step of a client's authentication. Raises InvalidPassword,
         InvalidAuthorizationSpecification, ProtocolViolation.
         """
-        # Many attempts may have begun before the first of them failed.
+        # Checked again, because many attempts may have begun before the first of them failed.
         self._require_attempt(visitor)
         try:
             if machine.is_costly:

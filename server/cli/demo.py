@@ -40,7 +40,7 @@ _SPENDERS: Final = """select c_name, sum(o_totalprice) as spent, rank() over (or
 from customer join orders on c_custkey = o_custkey
 group by c_name order by spent desc fetch first 5 rows only"""
 
-#: The statement that goes on, and how many of its rows are read each second.
+#: The statement that keeps running, and the number of its rows that are read each second.
 _ALIVE: Final = "select l_orderkey, l_partkey, l_shipdate, l_comment from lineitem"
 _ALIVE_ROWS: Final = 1_000
 

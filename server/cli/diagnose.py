@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 LOG_BYTES: Final = 4 << 20
 _SECONDS: Final = 10
 _PLANS: Final = 10
-#: A text of so many characters may have been cut.
+#: A text of this many characters may have been truncated.
 _CUT: Final = 1_000
 _RELATIONS: Final = ("queries", "history", "fragments", "edges", "spark_jobs", "members")
 _DISTRIBUTION: Final = "sluice"
@@ -121,7 +121,7 @@ def _ask(bundle: _Bundle, target: Target) -> None:
             settings = connection.execute("select name, setting, source from pg_settings").fetchall()
             bundle.write("sql/settings.json", _json(settings))
         for statement in _slowest(told.get("history", ())):
-            # Not every system unpacks a name with a colon.
+            # Not every system can unpack a name with a colon.
             name = f"plans/{statement['query_id'].replace(':', '-')}.txt"
             with bundle.part(name):
                 bundle.write(name, _plan(connection, statement["statement"]))
@@ -150,7 +150,7 @@ def _is_query(text: str) -> bool:
 
 
 def _plan(connection: psycopg.Connection[dict[str, Any]], text: str) -> str:
-    # A prepared statement is one statement, whatever its text says.
+    # Prepared, so that the text is executed as a single statement or not at all.
     explain = sql.SQL("explain (distsql) ") + sql.SQL(text)
     rows = connection.execute(explain, prepare=True).fetchall()
     return "\n".join([text, "", *(str(next(iter(row.values()))) for row in rows)]) + "\n"

@@ -92,7 +92,7 @@ def _select_nothing(table: str) -> sql.Composed:
 
 
 def _creation(table: str, file: SourceFile) -> sql.Composed:
-    # The names of types are PostgreSQL's own words, not the file's.
+    # Safe as SQL: type names are PostgreSQL's own and do not come from the file.
     columns: list[sql.Composable] = []
     for column in file.columns():
         typ = sql.SQL(f"{column.type}")

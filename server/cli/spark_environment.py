@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-#: What `engine` and `wire` import in a task, with what that requires.
+#: The libraries that `engine` and `wire` import in a task, with their dependencies.
 _DISTRIBUTIONS: Final = (
     "arro3-core", "asn1crypto", "deltalake", "duckdb", "fsspec", "msgspec", "numpy", "pyarrow", "python-dateutil", "pytz", "scramp",
     "six", "sqlglot", "typing_extensions",
@@ -36,7 +36,7 @@ _LIBRARIES: Final = "site-packages"
 _INTERPRETER: Final = "bin/python"
 #: Where Spark unpacks the archive, below an executor's working directory.
 _UNPACKED: Final = "environment"
-#: Spark gives the modules of PySpark and of Sluice in PYTHONPATH.
+#: Spark passes the modules of PySpark and of Sluice in PYTHONPATH.
 _LAUNCHER: Final = """#!/bin/sh
 here=$(cd "$(dirname "$0")/.." && pwd)
 PYTHONPATH="${{PYTHONPATH:+$PYTHONPATH:}}$here/{libraries}" exec {python} "$@"

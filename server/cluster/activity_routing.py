@@ -31,13 +31,13 @@ from wire.mesh.control_messages import ActivityAnswer, AskActivity, ControlMessa
 
 _T = TypeVar("_T")
 log: Final = logging.getLogger(__name__)
-#: How long the others are waited for, in seconds.
+#: Seconds to wait for the answers of other members.
 ASK_SECONDS: Final = 1.0
-#: Beyond it, a thread does not wait for the loop.
+#: Seconds for which a thread waits for the loop.
 _HAND_OVER_SECONDS: Final = 10.0
-#: Of one member, that are answered at a time.
+#: The number of one member's requests that are served at a time.
 _QUESTIONS_MAX: Final = 16
-#: Bytes of an answer.
+#: The limit of an answer in bytes.
 _ANSWER_BYTES: Final = 16 << 20
 _ASKED: Final = ("up", "suspect", "draining")
 _DECODER: Final = msgspec.msgpack.Decoder(Answer)

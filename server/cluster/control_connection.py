@@ -11,7 +11,7 @@ from wire.mesh.control_channel import ControlChannel, ControlEvent, Introduced, 
 from wire.mesh.control_messages import ControlMessage, Goodbye, GoodbyeReason, Identity
 from wire.mesh.framing import RemoteProtocolError
 
-#: How long a connection that is closed may take to send its last bytes.
+#: Seconds for a closed connection to send its last bytes.
 _FLUSH_SECONDS: Final = 1.0
 
 
@@ -56,7 +56,7 @@ class ControlConnection(asyncio.BufferedProtocol):
     # -- asyncio's calls -----------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports are not registered as asyncio's.
+        # uvloop's transports are not registered as asyncio's, so isinstance cannot be used.
         self._transport = cast("asyncio.Transport", transport)
         if not self._link.connection_ready(self):
             self.end(None)

@@ -46,7 +46,7 @@ log: Final = logging.getLogger(__name__)
 _QUESTIONS: Final = (DescribeCursor, MoveCursor, CloseCursor, ReadPartition)
 _ANSWERS: Final = (CursorDescribed, CursorMoved, CursorClosed, CursorRefused)
 _WORDS: Final = (CursorSettled, CursorAbandoned)
-#: Letters of each part of an error: more than anybody reads, and less than a message holds.
+#: The limit of characters in each part of an error, so that it fits into a message.
 _WORDS_MAX: Final = 4000
 _UNFORESEEN: Final = "internal error; the log of the member that has the cursor has the details"
 

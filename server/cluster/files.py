@@ -25,7 +25,7 @@ import yaml
 from server.config import cluster_secret
 
 _STATE: Final = "cluster.json"
-#: Of `cluster.name` (`server.config.config.ClusterSection`).
+#: The limit of `cluster.name` (`server.config.config.ClusterSection`).
 _NAME_LENGTH_MAX: Final = 63
 
 

@@ -21,11 +21,11 @@ from engine.pg_catalog.merged_edges import merge_edges
 from server.cluster.activity_routing import ClusterActivity
 from server.monitor.records import EndedStatements
 
-#: Before the first question and the further ones, in seconds.
+#: Seconds before the first request and the further ones.
 _PAUSES: Final = (0.0, 0.1, 0.5, 2.0)
-#: Statements that are asked for at a time; further ones wait.
+#: The number of statements that are completed at a time; further ones wait.
 _AT_A_TIME: Final = 4
-#: Statements that wait; further ones keep what their initiator has counted.
+#: The number of statements that may wait; further ones keep the initiator's counters only.
 _WAITING_MAX: Final = 256
 _GRAPH: Final = msgspec.json.Decoder(Graph)
 

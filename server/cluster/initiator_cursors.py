@@ -29,7 +29,7 @@ from wire.mesh.control_messages import (
 from wire.mesh.cursor_columns import encode_columns
 
 Question = DescribeCursor | MoveCursor | CloseCursor | ReadPartition
-#: Who asked, and the number of the request.
+#: The requesting member, and the number of the request.
 Asked = tuple[str, int]
 
 
@@ -60,7 +60,7 @@ class InitiatorCursors:
         try:
             page = await session.visits.run(_move_portal(commands, portal, question))
         except asyncio.CancelledError:
-            # Also where it came as the page was ready.
+            # Also if the cancellation came when the page was ready.
             portal.fail()
             raise
         return CursorMoved(question.request, page.passed, portal.running_cursor.position, page.last), page.body, portal
@@ -84,7 +84,7 @@ async def _move_portal(commands: Commands, portal: Portal, question: MoveCursor)
     try:
         return await _movement(portal, question)
     except BaseException:
-        # Where it stands is not known any more, and nobody will ask it for anything else.
+        # The cursor's position is now unknown, and it can give no further rows.
         portal.fail()
         await portal.close()
         raise

@@ -87,7 +87,7 @@ def _partitions_of(portal: Portal, question: ReadPartition) -> Partitions:
                 hint="Declare a cursor, and read nothing from it but partitions.",
             )
         made = Partitions(question.query, statement_digest(query), question.partitions)
-        # Who asks for it with another text is refused before the cursor is bound to partitions.
+        # A request with another text is refused before the cursor is bound to partitions.
         made.require_statement(question.statement)
         portal.partitions = made
     return portal.partitions

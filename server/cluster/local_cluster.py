@@ -45,7 +45,7 @@ _READY_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.1
 _ASK_SECONDS: Final = 3
 _LOG_LINES: Final = 15
-#: Keys of the configuration that differ between members, or that the command's flags say.
+#: Configuration keys that differ between members, or that the command's flags set.
 _GIVEN: Final = (
     "member", "listen", "mesh", "console", "data", "base", "catalog", "http.listen", "spark.master", "spark.driver_memory",
     "cluster.name", "cluster.role", "cluster.seeds", "cluster.secret", "cluster.secret_file", "cluster.topology",

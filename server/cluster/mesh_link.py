@@ -32,7 +32,7 @@ from wire.mesh.control_channel import ControlChannel, ControlEvent, Established,
 from wire.mesh.control_messages import NONCE_BYTES, ControlMessage, Goodbye, Heartbeat, Identity, Members
 
 log: Final = logging.getLogger(__name__)
-#: Connections that may be in their handshake at once; further ones are closed unheard.
+#: The number of connections in their handshake; further ones are closed at once.
 _STRANGERS_MAX: Final = 256
 _OURS: Final = (Heartbeat, Goodbye, Members)
 
@@ -196,7 +196,7 @@ class MeshLink:
         try:
             self._on_lost(member)
         except Exception:
-            # The actions that follow still end the connection.
+            # Logged only: the following actions must still end the connection.
             log.exception("the loss of %s could not be dealt with", member)
 
     def _end(self, number: int, goodbye: Goodbye | None) -> None:

@@ -21,7 +21,7 @@ from server.session.cancel import SessionRegistry
 from server.session.notifications import Said
 from wire.mesh.control_messages import ControlMessage, Notified
 
-#: Of one message, whose header has at most 64 kB: bytes of text, beside which names' lengths are little.
+#: The limit of text in one message, whose header has at most 64 kB; the lengths of the names add little.
 _MESSAGE_BYTES: Final = 48 << 10
 
 

@@ -24,7 +24,7 @@ from server.monitor.statement_cancel import cancel_statement
 from server.session.cancel import SessionRegistry, canceled_by_user, names_member, shut_down
 from wire.mesh.control_messages import CancelBackend, CancelRequest, CancelStatement, ControlMessage
 
-#: How long another thread waits for the loop to send its message.
+#: Seconds for which another thread waits until the loop has sent its message.
 _HAND_OVER_SECONDS: Final = 5.0
 
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 import resource
 from typing import Final
 
-#: Kept for files, Spark's connections and other members.
+#: Descriptors that are reserved for files, Spark's connections and other members.
 _KEPT_MAX: Final = 128
-#: More than any member needs; some systems allow a billion, and programs that close them all one by one.
+#: More than any member needs. Some systems allow a billion, and some programs close all of them one by one.
 _RAISED_MAX: Final = 65_536
 
 

@@ -25,17 +25,17 @@ from typing import Final
 from engine.common.resident_memory import resident_bytes
 from engine.common.supervised import Supervised
 
-#: Seconds between two looks at what is to be collected.
+#: Seconds between two checks.
 _PERIOD: Final = 0.5
-#: Collections of the middle generation before a full one, by default 10: some 175,000 objects.
+#: Collections of the middle generation before a full one (the default is 10): some 175,000 objects.
 _COLLECTIONS: Final = 25
-#: The interpreter's own count of the same, which is never reached.
+#: The interpreter's own threshold for the same, which is never reached.
 _NEVER: Final = 1 << 30
-#: Nodes of long statements that a collection may meet: it takes some hundredths of a second for them.
+#: The number of live nodes of long statements up to which a collection runs; they cost it some hundredths of a second.
 _LIVE_NODES: Final = 20_000
-#: Seconds for which one that is due is put off at most.
+#: The longest postponement of a collection that is due, in seconds.
 _PATIENCE: Final = 300.0
-#: The seconds of a collection, so many times, are between its end and the next one.
+#: The pause after a collection, in multiples of its duration.
 _REST: Final = 50
 
 

@@ -36,5 +36,5 @@ class UnusedMemory:
 
     def _run(self) -> None:
         while self._trim is not None and not self._closed.wait(_SECONDS):
-            # Without the interpreter's lock: others go on meanwhile.
+            # The call releases the interpreter's lock, so other threads go on.
             self._supervised.attempt(lambda: self._trim(0))

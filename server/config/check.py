@@ -33,7 +33,7 @@ from server.config.sources import Said, place_of, value_at
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 
-#: A Spark's master has answered within this time, or is not there.
+#: A Spark master that has not answered after this time counts as absent.
 _CONNECT_SECONDS: Final = 3.0
 _ANY_USER: Final = ("all", "samerole", "sameuser", "samegroup", "replication")
 
@@ -78,7 +78,7 @@ def _understood(said: Said) -> tuple[Config | None, list[str]]:
             for each in error.errors():
                 key, _ = place_of(each)
                 section = key[0] if key else ""
-                # Of a section that lost a part, what misses something may miss that part.
+                # A missing value in a section that lost a part may be a consequence of the loss.
                 if section not in left_out or value_at(values, key) is not None:
                     mistakes.append(said.tell(each))
                 values = _without(values, key if value_at(values, key) is not None else key[:1])
@@ -171,7 +171,7 @@ def _cannot_listen(address: Address) -> str | None:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, kind, protocol, _, where in found:
             with socket.socket(family, kind, protocol) as one:
-                # As the member's own: a port whose last connections are about to be forgotten is free.
+                # As on the member's own socket: a port with connections in TIME_WAIT counts as free.
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 if family == socket.AF_INET6:
                     one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -195,7 +195,7 @@ def _spark(config: Config) -> Mistakes:
     if master.startswith("spark://"):
         addresses = [Address.parse(text) for text in master.removeprefix("spark://").split(",")]
         failures = [_cannot_connect(address) for address in addresses]
-        # Of several masters one leads; the others may be down.
+        # One of several masters is the leader; the others may be down.
         if all(failures):
             yield key, f"cannot connect to {master}: {failures[0]}"
 
@@ -249,7 +249,7 @@ def _roles_in_postgres(url: str) -> frozenset[str]:
                 return frozenset()
             return frozenset(name for (name,) in connection.execute("select name from sluice_catalog.roles"))
     except psycopg.Error as error:
-        # A URL may have a password in it: it is not shown.
+        # The URL is not shown, because it may contain a password.
         raise _Unreadable(f"cannot use the database: {str(error).splitlines()[0]}") from None
 
 

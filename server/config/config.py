@@ -416,7 +416,7 @@ class Config(_Section):
 
     def topology(self) -> Topology | None:
         """Read the topology file, if there is one. Blocks on the file system; raises ConfigurationError."""
-        # Few members have one, and what reads it is slow to import.
+        # Few members have a topology, and its reader is slow to import.
         from server.config.topology import load_topology
 
         return load_topology(self.cluster.topology) if self.cluster.topology else None

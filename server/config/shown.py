@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from server.config.config import Config
 
 MASK: Final = "***"
-#: Spark hides what its own expression finds (spark.redaction.regex): this has all of it.
+#: This covers all names that Spark redacts itself (spark.redaction.regex).
 _SECRET_NAME: Final = re.compile(
     r"secret|passw|token|credential|\bkey\b|access.?key|private|account.?key|sas\b|auth", re.IGNORECASE
 )
-#: Keys with such names whose values are no secrets: files, bounds, and names of those who sign.
+#: Keys with such names whose values are not secret: files, limits, and names of authorities.
 _SHOWN_NAMES: Final = re.compile(r"_file$|^auth_|^authentication_timeout$|^authority$|^authentication$")
 _SHOWN_PATHS: Final = (("tls", "key"), ("cluster", "tls", "key"))
 _USERINFO: Final = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _PASSWORD_PARAMETER: Final = re.compile(r"(?i)((?:password|passwd|token|secret|sig)=)[^&\s]+")
-#: Shorter texts are found by chance in what is no secret.
+#: Shorter secrets would match text that is not secret.
 _SECRET_LENGTH: Final = 4
 
 
@@ -49,7 +49,7 @@ class Redactor:
     """Removes secrets from texts: the given ones, and passwords in URLs."""
 
     def __init__(self, secrets: frozenset[str]) -> None:
-        # The longest first: one may be a part of another.
+        # The longest first, since a secret may be a part of another.
         known = sorted((text for text in secrets if len(text) >= _SECRET_LENGTH), key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
 

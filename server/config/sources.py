@@ -22,7 +22,7 @@ _PREFIX: Final = "SLUICE_"
 #: Variables that are no keys: the shell's (`server.shell.prompt`), and those that Kubernetes gives to all pods beside a service
 #: that is called sluice.
 _OTHERS: Final = re.compile(r"SLUICE_(HISTORY|(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?))")
-#: Keys below which names are the operator's own.
+#: Keys whose subkeys are named by the operator.
 _NAMES_BELOW: Final = ("settings", "conf")
 
 
@@ -116,7 +116,7 @@ def _from_file(path: Path) -> Source:
     except RecursionError:
         raise ConfigurationError(f"{path}: values are nested too deeply") from None
     except (ValueError, yaml.YAMLError) as error:
-        # Also what is no UTF-8, and a date that is none.
+        # Also raised for text that is not UTF-8, and for an invalid date.
         raise ConfigurationError(f"{path}: {error}") from None
     if values is None:
         values = {}
@@ -140,7 +140,7 @@ def _tell(error: Any, sources: Sequence[Source]) -> str:
     key = ".".join(path)
     given = next((s for s in sources if value_at(s.values, path) is not None), None)
     found = None if given is None else value_at(given.values, path)
-    # A whole section may have a secret in it.
+    # A section is not shown, because it may contain a secret.
     told = error["type"] != "extra_forbidden" and not _is_secret(path) and not isinstance(found, Mapping)
     value = f" (given: {found!r})" if given and told else ""
     place = f"{given.place(path)}: " if given else ""

@@ -144,7 +144,7 @@ def _read(path: Path) -> tuple[yaml.Node | None, Any]:
     except RecursionError:
         raise ConfigurationError(f"{path}: values are nested too deeply") from None
     except (yaml.YAMLError, ValueError) as error:
-        # Also what is no UTF-8, and a date that is none.
+        # Also raised for text that is not UTF-8, and for an invalid date.
         raise ConfigurationError(f"{path}: {error}") from None
 
 

@@ -22,7 +22,7 @@ from engine.contracts.sessions import Execution
 from server.cursors.row_buffer import RowBuffer
 from wire.errors import ObjectNotInPrerequisiteState, ProgramLimitExceeded
 
-#: Bytes of rows that a cursor keeps in memory; what a SCROLL or WITH HOLD cursor keeps beyond goes to disk.
+#: Bytes of rows that a cursor keeps in memory; beyond them, rows of a SCROLL or WITH HOLD cursor go to disk.
 KEPT_BYTES_MAX: Final = 4 << 20
 
 Direction = Literal["forward", "backward", "absolute", "relative"]
@@ -44,11 +44,11 @@ class Cursor:
         self._scroll = scroll
         self._rows_max = rows_max
         self._execution: Execution | None = execution
-        # Rows kept, of which the first is the one after `_kept_from`; else what is left of the batch pulled last.
+        # `_kept`: the kept rows, which begin after row `_kept_from`. Without it, `_rest` is the rest of the last batch.
         self._kept = None if scroll is False else RowBuffer(KEPT_BYTES_MAX)
         self._kept_from = 0
         self._rest: pa.RecordBatch | None = None
-        #: When the first rows came, by the monotonic clock.
+        #: The arrival of the first rows, by the monotonic clock.
         self.first_at: float | None = None
 
     @property

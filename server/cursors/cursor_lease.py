@@ -35,7 +35,7 @@ class CursorLeases:
         self._cause: SqlError | None = None
         self._closed: SqlError | None = None
         self._freed = asyncio.Event()
-        #: When a visitor was there last, by the loop's clock.
+        #: The end of the last visit, by the loop's clock.
         self.last_visit = -math.inf
 
     @property

@@ -23,7 +23,7 @@ from wire.mesh.cursor_columns import ColumnType, CursorColumn
 from wire.types.carriers import NumericScale
 from wire.types.user_types import type_heard, type_told
 
-#: However large a page is asked for: heartbeats and cancels wait behind it on the members' connection.
+#: The limit of any page: heartbeats and cancels wait behind it on the connection between the members.
 PAGE_BYTES_MAX: Final = 4 << 20
 
 

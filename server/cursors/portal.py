@@ -127,7 +127,7 @@ class Portals:
     def __init__(self) -> None:
         self.on_closed: Callable[[Portal], None] = _heard
         self._by_name: dict[str, Portal] = {}
-        #: The names of those that ended with an error of a block that has not ended yet.
+        #: The names of portals that ended with an error in the current block.
         self.failed: set[str] = set()
 
     def __iter__(self) -> Iterator[Portal]:
@@ -143,7 +143,7 @@ class Portals:
     def add(self, portal: Portal) -> None:
         assert portal.name not in self._by_name, "the caller has closed the unnamed portal"
         self._by_name[portal.name] = portal
-        # One that failed is known by this name no longer: ROLLBACK is bound to the unnamed portal that its error has broken.
+        # The name no longer refers to a failed portal: after an error in the unnamed portal, ROLLBACK is bound to it.
         self.failed.discard(portal.name)
 
     def find(self, name: str) -> Portal | None:

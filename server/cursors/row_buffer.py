@@ -81,7 +81,7 @@ class RowBuffer:
     def _load(self, chunk: _Chunk) -> pa.RecordBatch:
         assert self._file is not None
         try:
-            # No shared file position: a read whose waiter was interrupted may still be under way on its thread.
+            # pread shares no file position: after an interrupt, an earlier read may still run on its thread.
             data = os.pread(self._file.fileno(), chunk.length, chunk.offset)
         except OSError as error:
             raise IoError(f"could not read from temporary file: {error.strerror}") from error

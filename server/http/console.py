@@ -35,15 +35,15 @@ from server.http.console_login import Viewer
 from server.http.guard import short_lived
 from server.http.serving import HttpServer
 
-#: Connections at once; further ones are closed unheard.
+#: The number of simultaneous connections; further ones are closed at once.
 CONNECTIONS_MAX: Final = 64
-#: How long a connection lasts, in seconds.
+#: The lifetime of a connection, in seconds.
 LIFETIME_SECONDS: Final = 20.0
 Status = Callable[[], Awaitable[Mapping[str, Any]]]
-#: Why clients cannot connect; empty: they can.
+#: Returns the reason why clients cannot connect; empty if they can.
 Unready = Callable[[], str]
 
-#: Of every answer. Pages run and load nothing but this server's own files, and stand in nobody's frame.
+#: Headers of every answer. Pages run and load only this server's own files, and cannot be framed.
 _HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'",
     "X-Content-Type-Options": "nosniff",

@@ -38,7 +38,7 @@ from server.http.live import Live
 from server.pgwire.host import Host
 from wire.errors import FatalError, InsufficientPrivilege, InvalidPassword, SqlError
 
-#: Of a POST.
+#: Limits for the body of a POST.
 _BODY_BYTES: Final = 1 << 20
 _BODY_SECONDS: Final = 10.0
 S = TypeVar("S", bound=msgspec.Struct)

@@ -33,10 +33,10 @@ from server.pgwire.host import Host
 from wire.dataclass import dataclass
 from wire.errors import InvalidAuthorizationSpecification
 
-#: The name under which a request from this machine is believed, where the rules trust it.
+#: The user of requests without a login from this machine, if the rules trust it.
 CONSOLE_USER: Final = "sluice"
 SESSIONS_MAX: Final = 256
-#: A login is over after so many seconds without a request, and after so many in all.
+#: A login expires after IDLE_SECONDS without a request, and after LIFE_SECONDS in any case.
 IDLE_SECONDS: Final = 3600.0
 LIFE_SECONDS: Final = 12 * 3600.0
 _TOKEN_BYTES: Final = 32
@@ -134,7 +134,7 @@ class ConsoleLogins:
         return await self._host.gate.trusts(self._visitor(request, CONSOLE_USER))
 
     def _visitor(self, request: HTTPConnection, user: str) -> Visitor:
-        # The member may have a certificate, and a console in the clear.
+        # The console may be unencrypted although the member has a certificate.
         tls = self._host.gate.access.tls if request.scope.get("scheme") in ("https", "wss") else None
         return login.visitor(user, DATABASE, tls, request.client, request.scope.get("server"))
 

@@ -26,9 +26,9 @@ from server.monitor.activity import RECENT_MAX
 from wire.dataclass import dataclass
 from wire.errors import InsufficientPrivilege
 
-#: An overview that is so old is asked anew, in seconds.
+#: Seconds after which an overview is requested again.
 FRESH_SECONDS: Final = 0.4
-#: Of an overview.
+#: The limit of running statements in an overview.
 _RUNNING_MAX: Final = 500
 _PARTS: Final = ("running", "finished", "fragments", "edges", "spark_jobs", "graph")
 _COUNTERS: Final = ("fragments", "edges", "spark_jobs")

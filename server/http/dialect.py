@@ -27,13 +27,13 @@ from wire.errors import FeatureNotSupported, SqlSyntaxError
 
 _KEPT_FUNCTIONS: Final = ("ARRAY", "CONCAT", "COALESCE", "IF", "NULLIF")
 _KEPT_PARSERS: Final = ("CAST", "TRY_CAST", "EXTRACT", "LISTAGG", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
-#: What PostgreSQL has no syntax for that means the same.
+#: Syntax without an equivalent in PostgreSQL.
 _REFUSED: Final[dict[type[exp.Expression], str]] = {
     exp.TryCast: "try_cast",
     exp.Lambda: "lambda expressions",
     exp.MatchRecognize: "MATCH_RECOGNIZE",
 }
-#: Functions of Trino that are how its clients write these values.
+#: Trino's functions by which its clients write these values.
 _NUMBERS: Final = {"infinity": "Infinity", "nan": "NaN"}
 _ZONED: Final = (exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMETZ)
 
@@ -113,14 +113,14 @@ class TrinoRewriter(Rewriter):
 def _in_postgres(node: exp.Expression) -> exp.Expression:
     match node:
         case exp.Literal(is_string=False) if "e" in node.name.lower():
-            # Trino's doubles; to PostgreSQL they are numerics.
+            # Doubles in Trino, numerics in PostgreSQL.
             return exp.cast(exp.Literal.string(node.name), "double precision", dialect="postgres")
         case exp.HexString():
             return exp.cast(exp.Literal.string("\\x" + node.name), "bytea", dialect="postgres")
         case exp.Anonymous(this=str(name)) if name.lower() in _NUMBERS and not node.expressions:
             return exp.cast(exp.Literal.string(_NUMBERS[name.lower()]), "double precision", dialect="postgres")
         case exp.Cast(this=exp.Literal(is_string=True)) if node.to.this in _ZONED:
-            # What PostgreSQL takes for a zone as POSIX writes them, whose signs are the other way round.
+            # PostgreSQL would read `UTC+2` as a POSIX zone, whose sign is inverted.
             return exp.Cast(this=exp.Literal.string(re.sub(r"UTC(?=[+-]\d)", "", node.name)), to=node.to)
         case exp.Cast(this=exp.Literal(is_string=True)) if _is_bare_decimal(node.to):
             return exp.Cast(this=node.this, to=_decimal_of(node.name))

@@ -11,7 +11,7 @@ from buenavista.http.schemas import QueryError
 
 from wire.errors import SqlError
 
-#: Trino's number, name and kind by SQLSTATE, and by its class where that says enough.
+#: Trino's error code, name and type by SQLSTATE, or by its class if that is sufficient.
 _USER: Final = "USER_ERROR"
 _RESOURCES: Final = "INSUFFICIENT_RESOURCES"
 _INTERNAL: Final = "INTERNAL_ERROR"

@@ -26,7 +26,7 @@ from wire.errors import InsufficientPrivilege
 OVERVIEW_SECONDS: Final = 1.0
 QUERY_SECONDS: Final = 0.5
 PAGES_MAX: Final = 32
-#: Of websockets: who looks has to log in; there are too many of them.
+#: Close codes of websockets: the viewer has to log in; there are too many websockets.
 UNKNOWN, CROWDED = 4401, 4429
 
 
@@ -106,7 +106,7 @@ class _Page:
                 await self._pause(next_overview - loop.time())
             await self._socket.close(UNKNOWN)
         except (WebSocketDisconnect, RuntimeError):
-            return  # it has gone while it was written to
+            return  # the page has disconnected during a write
 
     async def _query(self, query: str, viewer: Viewer) -> dict[str, Any]:
         try:

@@ -51,7 +51,7 @@ def _counter(name: str, text: str, scale: float = 1.0) -> Figure:
     return Figure(f"sluice_{name}", "counter", text, scale)
 
 
-#: By room and name in the `counters` of `/status`.
+#: Figures by section and name in the `counters` of `/status`.
 FIGURES: Final[Mapping[tuple[str, str], Figure]] = {
     ("statements", "cached"): _gauge("statements_cached", "Statements whose plans are kept."),
     ("statements", "cached_bytes"): _gauge("statements_cached_bytes", "Memory of the plans that are kept."),

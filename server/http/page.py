@@ -28,7 +28,7 @@ _TYPES: Final[Mapping[str, str]] = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-#: Browsers ask again each time, and get no body when nothing has changed: the modules of two versions never mix.
+#: Browsers revalidate each file and get no body if it is unchanged, so modules of two versions never mix.
 _CACHE: Final = "no-cache"
 
 

@@ -53,7 +53,7 @@ _SHOWN: Final = {
         "from information_schema.columns"
     ),
 }
-#: By which column LIKE compares.
+#: The column to which LIKE is applied.
 _NAMED_BY: Final = {
     "catalogs": "catalog_name",
     "schemas": "schema_name",

@@ -21,7 +21,7 @@ from server.http.dialect import TRINO, read
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidCatalogName, InvalidSqlStatementName, SqlError, SqlSyntaxError
 
-#: What Trino knows as a catalog that is none here: of relations about the server.
+#: Trino's catalog of relations about the server, which is no database here.
 SYSTEM: Final = "system"
 _REWRITER: Final = relations.rewriter()
 

@@ -45,9 +45,9 @@ from wire.errors import (
     SqlSyntaxError,
 )
 
-#: Seconds that an answer waits for its page.
+#: Seconds for which a request waits for its page.
 _PATIENCE: Final = 1.0
-#: Of a statement's text.
+#: The limit of a statement's text.
 _TEXT_BYTES_MAX: Final = 16 << 20
 _JSON: Final = "application/json"
 _OFFSET: Final = re.compile(r"[+-]\d\d:\d\d")
@@ -105,7 +105,7 @@ class _Routes:
             who = credentials(request.headers, headers.get("User"))
             guest = visitor(who.user, DATABASE, self._gate.access.tls, request.client, request.scope.get("server"))
             superuser = await self._let_in(guest, who)
-            # Only now: a stranger's megabytes are not read.
+            # Read only now, so that an unauthenticated client cannot send megabytes.
             text = await _text(request, self._seconds)
             transaction = headers.get("Transaction-Id", "NONE")
             session = self._connection.session_for(

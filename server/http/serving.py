@@ -24,9 +24,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from server.config.address import Address
 
-#: How long answers that are being written may take when the server closes, in seconds.
+#: The time for answers in progress when the server closes, in seconds.
 _CLOSE_SECONDS: Final = 1
-#: Of a message of a client's.
+#: The limit of a client's message.
 _WEBSOCKET_BYTES: Final = 64 << 10
 
 
@@ -109,7 +109,7 @@ class HttpServer:
         """End all connections now."""
         if self._server is None or self._serving is None:
             return
-        # Under TLS a client that says nothing would keep its connection half closed.
+        # Under TLS a silent client would keep its connection half closed.
         self._abort(idle=True)
         self._server.should_exit = True
         await self._serving

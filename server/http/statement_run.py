@@ -32,7 +32,7 @@ async def answer(running: Running, result: Result, rows_max: int) -> Ending:
         return await _execute(running, result, asked, asked.sql, rows_max)
     except SqlError as error:
         if asked.sql != result.text:
-            error.position = None  # it counts in PostgreSQL's SQL, which the client has not seen
+            error.position = None  # it refers to PostgreSQL's SQL, which the client has not seen
         raise
 
 
@@ -58,7 +58,7 @@ async def _execute(running: Running, result: Result, asked: Asked, sql: str, row
     await portal.close()
     running.stop_clock()
     await running.log_slow_plan(portal)
-    # What the client is told of the end is so: a commit that fails takes its place.
+    # Commit before the ending is reported, so that a failed commit is reported instead.
     await running.commands.transaction.finish_statement()
     running.complete(portal, tag)
     running.log.simple_done()

@@ -15,7 +15,7 @@ from buenavista.http.schemas import ClientTypeSignature, ClientTypeSignaturePara
 from engine.common.sql_type import MAX_PRECISION, SqlType
 from wire.types import pg_types as t
 
-#: By PostgreSQL's name: Trino's, its arguments, the family.
+#: By PostgreSQL's name: Trino's name, its arguments, the family.
 _TYPES: Final[dict[str, tuple[str, tuple[int, ...], BVType]]] = {
     "bool": ("boolean", (), BVType.BOOL),
     "int2": ("smallint", (), BVType.INTEGER),
@@ -35,9 +35,9 @@ _TYPES: Final[dict[str, tuple[str, tuple[int, ...], BVType]]] = {
     "jsonb": ("json", (), BVType.JSON),
     "interval": ("varchar", (), BVType.INTERVAL),
 }
-#: What a modifier of varchar and char counts beside the length.
+#: The header that the type modifier of varchar and char counts in addition to the length.
 _HEADER: Final = 4
-#: A varchar of any length, as its signature says it.
+#: The length in the signature of an unbounded varchar.
 _UNBOUNDED: Final = 2**31 - 1
 
 

@@ -25,7 +25,7 @@ from typing import Any, Final, Literal
 
 from wire.dataclass import dataclass
 
-#: The level of LOG: an operator who asks for statements gets them whatever `log_level` says. FATAL is above it, as in PostgreSQL.
+#: The level of LOG: statements are logged if requested, whatever `log_level` is. FATAL is above it, as in PostgreSQL.
 LOG: Final = 45
 _FATAL: Final = 46
 _LEVELS: Final = {
@@ -136,7 +136,7 @@ class TextFormatter(logging.Formatter):
 
     def _prefix_of(self, record: logging.LogRecord, entry: Entry) -> str:
         values, number, origin = _ESCAPES, self._lines.next(), entry.origin
-        # What stands behind %q is left out where there is no session.
+        # The part after %q is left out if there is no session.
         before, found, after = self._prefix.partition("%q")
         prefix = before + after if found and origin is not None else before
 

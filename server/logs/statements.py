@@ -39,7 +39,7 @@ class StatementLog:
         self._origin = origin
         self._text = ""
         self._begun = 0.0
-        #: Whether the text of what the client asks for is in the log already.
+        #: Whether the text of the client's statement has been logged already.
         self._is_logged = False
 
     @property
@@ -121,7 +121,7 @@ class StatementLog:
             return
         message, text = error.message, mask_passwords
         if may_quote_password(error.sqlstate, self._text):
-            # So may be whatever stands behind PASSWORD in a text that is no statement.
+            # Text after PASSWORD in an invalid statement may be a password, too.
             message, text = message.partition(" at or near ")[0], cut
         self._report(error, message, text, context=error.context)
 

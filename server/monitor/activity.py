@@ -27,9 +27,9 @@ from engine.monitor.record import SHORT_TEXT, STATEMENTS_MAX, TEXT_MAX, Statemen
 from server.monitor.records import EndedStatements
 from server.session.cancel import SessionRegistry
 
-#: Statements, fragments and streams of one answer.
+#: The limit of statements, of fragments and of streams in one answer.
 ENTRIES_MAX: Final = 2_000
-#: Statements that have finished, where only the newest are asked for.
+#: The number of finished statements if only recent ones are requested.
 RECENT_MAX: Final = 100
 _GRAPH: Final = msgspec.json.Decoder(Graph)
 

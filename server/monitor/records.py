@@ -38,7 +38,7 @@ class EndedStatements:
             try:
                 graph = self.describe(record, state)
             except Exception:
-                # It is for who looks, and no reason for the statement to fail.
+                # The graph is only for viewers; its failure must not fail the statement.
                 log.exception("the plan of statement %s could not be described", record.id)
         record.end(state, *((error.sqlstate, error.message) if error is not None else ()))
         end_statement(record)

@@ -19,7 +19,7 @@ from server.session.cancel import Interruptible, SessionRegistry, canceled_by_us
 from wire.errors import ObjectInUse
 
 log: Final = logging.getLogger(__name__)
-#: Between two looks whether a session is done with what it does beside a suspended cursor, and how often it is looked.
+#: The pause between two attempts while the session is busy beside the suspended cursor, and their number.
 _LOOK_SECONDS: Final = 0.05
 _LOOKS: Final = 100
 
@@ -38,7 +38,7 @@ async def cancel_statement(registry: SessionRegistry, ended: EndedStatements, qu
         if portal is None:
             return
         if portal.partitions is not None:
-            # Those who read them come one after another, and would leave no time for a visit.
+            # The readers of partitions visit one after another, and would leave no time for this visit.
             portal.partitions.fail(canceled_by_user())
         try:
             await session.visits.run(_break(portal, record, ended))

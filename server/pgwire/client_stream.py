@@ -32,14 +32,14 @@ from wire.pg.connection import Connection, Nothing
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-#: Bytes handed to the transport at once; some libpq users stall on very large writes over TLS.
+#: Bytes that are passed to the transport at once; some libpq users stall on very large writes over TLS.
 PIECE_BYTES: Final = 128 << 10
-#: Bytes that the transport may hold before we wait for the client.
+#: Bytes that the transport may hold before the server waits for the client.
 WRITE_WINDOW_BYTES: Final = 256 << 10
 #: Gathered bytes are written when there are this many, or after so many seconds.
 GATHER_BYTES: Final = 16 << 10
 GATHER_SECONDS: Final = 0.01
-#: How long a client may take to read what was written before we closed.
+#: Seconds for the client to read the pending output when the connection is closed.
 CLOSE_SECONDS: Final = 5.0
 
 
@@ -59,9 +59,9 @@ class ClientStream(asyncio.Protocol):
     def __init__(self, connection: Connection, output: OutputBudget | None = None) -> None:
         self.connection = connection
         self.output = output or OutputBudget(sys.maxsize)
-        #: What the client was shown when encryption began; None in the clear.
+        #: The TLS context with which encryption began; None without encryption.
         self.tls: ClientTls | None = None
-        #: When the last had arrived of what was there when the message was taken (`engine.contracts.sessions.Client`).
+        #: The arrival of the newest input when the current message was taken (`engine.contracts.sessions.Client`).
         self.turn = 0.0
         self._arrived_at = 0.0
         self._on_open: Callable[[], None] = _nothing
@@ -75,7 +75,7 @@ class ClientStream(asyncio.Protocol):
         self._writable: asyncio.Future[None] | None = None
         self._lost: asyncio.Future[None] = self._loop.create_future()
         self._gathered = bytearray()
-        #: Whether a long message is under way to the transport: no other may begin within it.
+        #: Whether a long message is being written in pieces, within which no other may begin.
         self._in_pieces = False
         self._timer: asyncio.TimerHandle | None = None
 
@@ -189,7 +189,7 @@ class ClientStream(asyncio.Protocol):
                 self._write(data[written : written + PIECE_BYTES])
                 written += PIECE_BYTES
         except BaseException:
-            # Pieces are cut anywhere: what follows an interrupt must not begin within a message.
+            # Pieces end anywhere; the message is completed, so that the next one does not begin within it.
             self._write(data[written:])
             raise
         finally:
@@ -224,7 +224,7 @@ class ClientStream(asyncio.Protocol):
             self.reading.is_stalled = True
             self.reading.adjust()
             try:
-                # Shielded: an interrupt ends our wait, not the transport's promise.
+                # Shielded, so that an interrupt ends this wait only and does not cancel the shared future.
                 await asyncio.shield(self._writable)
             finally:
                 self.reading.is_stalled = False

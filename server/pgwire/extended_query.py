@@ -25,7 +25,7 @@ from wire.pg.values import decode_parameter
 from wire.types import pg_types as t
 
 _PARAMETER_FORMATS: Final = "bind message has {} parameter formats but {} parameters"
-#: Parameters of so many bytes together are read at once: within a few milliseconds, whatever their types.
+#: Parameters of up to this size together are parsed on the loop: within a few milliseconds for any types.
 _READ_AT_ONCE_BYTES: Final = 16 << 10
 _RESULT_FORMATS: Final = "bind message has {} result formats but query has {} columns"
 
@@ -178,7 +178,7 @@ async def _complete_without_rows(exchange: Exchange, portal: Portal) -> None:
 async def _send_page(exchange: Exchange, portal: Portal, max_rows: int | None) -> None:
     cursor = portal.running_cursor
     if max_rows is not None and isinstance(portal.command.statement, s.Fetch):
-        # What a FETCH gives is settled when it runs, whatever moves its cursor before the rest is asked for.
+        # The rows of a FETCH are fixed when it runs, even if its cursor moves before the client asks for the rest.
         await cursor.hold()
     rows = await exchange.send_rows(portal, cursor.run(max_rows))
     if cursor.at_end:

@@ -31,7 +31,7 @@ _LOOK_UP: Final = """
 select proname, proargtypes::oid[], prokind = 'f' and not proretset, proisstrict from pg_catalog.pg_proc where oid = $1
 """
 _FORMATS: Final = "function call message contains {} argument formats but {} arguments"
-#: Of a DataRow of one column: type, length and number of columns come before the value's length.
+#: The bytes of a one-column DataRow before the value's length: type, length and number of columns.
 _HEAD_BYTES: Final = 7
 
 
@@ -104,7 +104,7 @@ async def _call_function(
     engine = exchange.commands.engine
     parameters = [exp.Parameter(this=exp.Literal.number(i)) for i in range(1, len(arguments) + 1)]
     call = exp.Anonymous(this=function.name, expressions=parameters, schema="pg_catalog")
-    # The text is what the engine knows a statement by.
+    # The engine identifies a statement by its text.
     query = Query(text=f"-- {function.name}: {function.arguments}", tree=exp.select(call))
     prepared = await engine.prepare(query, [pg.oid for pg in function.arguments])
     assert prepared.columns is not None

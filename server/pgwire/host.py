@@ -15,9 +15,9 @@ from server.session.cancel import SessionRegistry
 from wire.dataclass import dataclass
 from wire.errors import TooManyConnections
 
-#: What pg_stat_activity calls the status of a transaction between commands.
+#: The state in pg_stat_activity by the transaction's status between commands.
 STATES: Final = {"I": "idle", "T": "idle in transaction", "E": "idle in transaction (aborted)"}
-#: Connections beyond `max_connections` that may be between their first byte and their admission, or bring a cancel request.
+#: Further connections, beyond `max_connections`, that may be unauthenticated or carry a cancel request.
 UNADMITTED_MAX: Final = 100
 
 

@@ -18,10 +18,10 @@ from wire.pg.connection import Connection, State
 #: Bytes of unread input at which reading pauses: normally, and while we wait for the client to read.
 INBOUND_BYTES_MAX: Final = 1 << 20
 INBOUND_STALLED_BYTES_MAX: Final = 64 << 20
-#: The same before it is known who the client is, who has to wait there for nothing but us.
+#: The same for a client that is not authenticated, which must wait for the server's answers before it sends more.
 INBOUND_STRANGER_BYTES_MAX: Final = 64 << 10
 _STRANGER: Final = frozenset((State.STARTUP, State.ENCRYPTING, State.AUTHENTICATING))
-#: How often a socket that is not read is asked whether its client has hung up.
+#: Seconds between two checks whether the client of a paused socket has hung up.
 POLL_SECONDS: Final = 0.5
 
 
@@ -83,7 +83,7 @@ class InputThrottle:
         if poller.poll(0):
             self._on_gone()
             return
-        # All connections together may hold less by now.
+        # All connections together may hold less now, which raises the bound.
         self.adjust()
         if not self.is_reading:
             self._timer = asyncio.get_running_loop().call_later(POLL_SECONDS, self._poll)

@@ -42,9 +42,9 @@ from wire.pg.input_budget import InputBudget
 
 log: Final = logging.getLogger(__name__)
 
-#: How long sessions may take to end once they were told to, before their tasks are cancelled.
+#: Seconds for sessions to end before their tasks are cancelled.
 _END_SECONDS: Final = 10.0
-#: From one line of the log about descriptors that run short to the next.
+#: Seconds between two log lines about scarce descriptors.
 _LOG_SECONDS: Final = 60.0
 
 
@@ -82,9 +82,9 @@ class Listener:
     def __init__(self, new_session: SessionFactory, options: ListenerOptions | None = None) -> None:
         self._options = options or ListenerOptions()
         self.registry = SessionRegistry(self._options.member, StatementStatistics(self._options.statements_max))
-        #: What clients have sent and nobody has taken yet.
+        #: The unread input of all clients.
         self.input = InputBudget(self._options.input_bytes_max)
-        #: What is encoded for clients and was not written yet.
+        #: The encoded output for all clients that is not written yet.
         self.output = OutputBudget(self._options.output_bytes_max)
         self._host = Host(
             self.registry,
@@ -142,7 +142,7 @@ class Listener:
         try:
             await asyncio.get_running_loop().connect_accepted_socket(self._accept, client)
         except OSError as error:
-            # It has gone already.
+            # The client has disconnected already.
             log.debug("a client's connection could not be taken: %s", error)
             client.close()
             self._note_closed()

@@ -33,9 +33,9 @@ from wire.pg import messages as m
 
 log: Final = logging.getLogger(__name__)
 ROUTING: Final = "sluice.lite_routing"
-#: How long a data member may take to answer before the next one is tried.
+#: Seconds for a data member to answer before the next one is tried.
 _CONNECT_SECONDS: Final = 5.0
-#: How long either side may take to read what was on its way when the other side ended.
+#: Seconds for one side to read the pending data after the other side has closed.
 _CLOSE_SECONDS: Final = 5.0
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-#: A page takes one part of so many of what is free.
+#: A page takes the free budget divided by this.
 _PARTS: Final = 32
 _PAGE_MIN: Final = 64 << 10
 

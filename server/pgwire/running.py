@@ -167,7 +167,7 @@ class Running:
             return
         record.record_start(time.monotonic() - begun)
         if self.commands.engine.record is None:
-            # DECLARE: the cursor that it has made has its record, which is over when the cursor is closed.
+            # After DECLARE the record belongs to the new cursor, and ends when the cursor is closed.
             self.record = portal.record = None
         else:
             record.portal, record.position = portal.name or None, portal.cursor

@@ -141,7 +141,7 @@ class Session:
         if not notifications.hear(pid, said):
             return
         if notifications.fullness >= 1:
-            # Whoever says it may be this very session's task.
+            # call_soon, because the sender may be this session's own task.
             asyncio.get_running_loop().call_soon(self.interrupt, _deaf())
         else:
             self.tell_idle()

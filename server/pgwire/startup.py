@@ -27,7 +27,7 @@ from wire.pg import messages as m
 from wire.pg.auth import Authentication, Step
 from wire.pg.connection import negotiate
 
-#: Where clients go that know no database's name yet; with one database, it is that one.
+#: The database to which clients connect that know no other name; here it is the only database.
 _MAINTENANCE: Final = "postgres"
 #: Startup parameters that are not settings.
 _NOT_SETTINGS: Final = ("user", "database", "options", "replication")

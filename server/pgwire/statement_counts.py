@@ -13,7 +13,7 @@ from typing import Final
 
 #: Upper bounds of the buckets, in seconds; a further bucket has no bound.
 BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
-#: Further commands count as `other`: a tag's first word is one of PostgreSQL's commands, of which there are few.
+#: Further commands count as `other`. The first word of a tag is a command of PostgreSQL, of which there are few.
 _COMMANDS_MAX: Final = 100
 
 

@@ -8,7 +8,7 @@ from server.cursors.portal import Portal
 from server.cursors.prepared import Command
 from wire.pg import messages as m
 
-#: Rows that are run at once. While they are taken no other client is answered, for some milliseconds.
+#: The limit of rows in one batch. While they are collected, no other client is answered for some milliseconds.
 ROWS_MAX: Final = 512
 
 

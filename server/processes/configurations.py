@@ -46,7 +46,7 @@ def process_configurations(config: Config) -> list[Config]:
             "client_output_mb": max(1, config.client_output_mb // count),
             "local": {"memory": _share(config.local.memory, count)},
             "cluster": {} if config.cluster.secret_bytes() else {"secret_file": config.made_secret},
-            # The processes share the machine's cores: a query that is spread over them gains nothing.
+            # The processes share the machine's cores, so distributing a query over them gains nothing.
             "settings": {} if config.in_cluster else {"sluice.distribution": "off", **config.settings},
         },
     )

@@ -29,12 +29,12 @@ from wire.dataclass import dataclass
 
 log: Final = logging.getLogger(__name__)
 _BACKLOG: Final = 512
-#: Clients that are accepted before anything else is seen to.
+#: The number of clients that are accepted before other events are handled.
 _BATCH: Final = 64
 #: Seconds until a member that has died is started again.
 _AGAIN_SECONDS: Final = 1.0
 _LINE_BYTES: Final = 4096
-#: Runs a member; its exit status.
+#: Runs a member and returns its exit status.
 Run = Callable[[Config, Place], int]
 
 
@@ -123,13 +123,13 @@ class Dispatcher:
             sys.stdout.flush()
             sys.stderr.flush()
         finally:
-            # The frames above are the dispatcher's: they are not unwound here.
+            # os._exit, because the frames above are the dispatcher's and must not be unwound here.
             os._exit(status)
 
     def _hear(self, process: _Process, channel: socket.socket) -> None:
         """Handle a member's ready line, or the end of its channel."""
         if process.channel is not channel:
-            # What came before it in the same round has found the member dead.
+            # An earlier event of the same round has found the member dead.
             return
         try:
             message = channel.recv(_LINE_BYTES)
@@ -203,7 +203,7 @@ class Dispatcher:
             try:
                 client, _ = listening.accept()
             except OSError:
-                # Nobody waits any more, or descriptors are short for a moment.
+                # No client waits any more, or descriptors are short.
                 return
             with client:
                 self._hand(client)
@@ -264,7 +264,7 @@ def _bind(listen: Address) -> list[socket.socket]:
             each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
                 each.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            # All of a host's addresses get the port that the system chose for the first one.
+            # All addresses of a host get the port that the system chose for the first one.
             port = address[1] or (bound[0].getsockname()[1] if len(bound) > 1 else 0)
             each.bind((address[0], port, *address[2:]))
             each.listen(_BACKLOG)

@@ -22,7 +22,7 @@ from wire.dataclass import dataclass
 
 log: Final = logging.getLogger(__name__)
 _CLIENT: Final = b"c"
-#: Clients that are taken from the channel before the loop sees to anything else.
+#: The number of clients that are taken from the channel before the loop handles other events.
 _BATCH: Final = 16
 
 
@@ -72,7 +72,7 @@ class Place:
             except BlockingIOError:
                 return
             except OSError as error:
-                # Out of descriptors, the message arrives without one, and the client's socket is closed.
+                # If descriptors are exhausted, the message arrives without one, and the client's socket is closed.
                 log.error("a client's socket could not be taken: %s", error)
                 return
             if not message:

@@ -33,7 +33,7 @@ async def evaluate(
 ) -> tuple[object, ...]:
     """Return the values of an EXECUTE's arguments, one for each parameter type. Raises SqlError."""
     if not parameters:
-        # PostgreSQL does not even look at arguments that nobody asked for (prepare.c, ExecuteQuery).
+        # PostgreSQL ignores arguments if there are no parameters (prepare.c, ExecuteQuery).
         return ()
     _require_count(statement, parameters)
     prepared = await engine.prepare(_query(statement, parameters), ())
@@ -49,7 +49,7 @@ async def evaluate(
         _with_decimals(canonical(column)[0], pg) for column, pg in zip(batch.columns, parameters, strict=True)
     )
     if any(pg is t.RECORD and value is not None for pg, value in zip(parameters, values, strict=True)):
-        # The statement was bound without its fields.
+        # The statement was bound without the fields of the record.
         raise FeatureNotSupported("not supported: a parameter of type record")
     return values
 
@@ -69,7 +69,7 @@ def _query(statement: ExecuteStatement, parameters: Sequence[t.PgType]) -> Query
         cast = exp.Cast(this=argument.copy(), to=_type_tree(pg))
         cast.meta["argument"] = number
         casts.append(cast)
-    # The text is what the engine knows a statement by, so it tells the types too.
+    # The engine identifies a statement by its text, so the text includes the types.
     text = f"{statement.text} -- {', '.join(pg.name for pg in parameters)}"
     return Query(text=text, offset=statement.offset, tree=exp.select(*casts))
 

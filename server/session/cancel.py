@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from server.processes.place import Place
     from server.session.commands import Commands
 
-#: Cancel keys of protocol 3.0 have always four bytes; PostgreSQL 18 chose 32 for 3.2.
+#: Cancel keys of protocol 3.0 have always four bytes; PostgreSQL 18 uses 32 with 3.2.
 KEY_BYTES: Final = {(3, 0): 4, (3, 2): 32}
-#: Of a process id, which is a positive int4: the bits below those that name the member.
+#: The number of random bits of a process id, which is a positive int4; those above name the member.
 _SESSION_BITS: Final = 20
 _MEMBER_BITS: Final = 31 - _SESSION_BITS
 
@@ -213,7 +213,7 @@ class SessionRegistry:
     def cancel_request_here(self, pid: int, key: bytes) -> bool:
         """Handle a CancelRequest if it names a session of this member."""
         session = self._sessions.get(pid)
-        # A comparison takes place in any case, and in constant time: its duration tells neither keys nor process ids.
+        # The keys are always compared, and in constant time, so that the duration reveals neither keys nor process ids.
         expected = session.cancel_key if session is not None else bytes(len(key))
         if not hmac.compare_digest(expected, key) or session is None:
             return False

@@ -37,7 +37,7 @@ from wire.errors import (
     Notice,
 )
 
-#: Statements in which the engine has no part.
+#: Statements that the engine does not analyse.
 _OWN: Final = (
     s.Begin, s.Commit, s.Rollback, s.Savepoint, s.RollbackTo, s.Release, s.Fetch, s.CloseCursor, s.PrepareStatement,
     s.ExecuteStatement, s.Deallocate, s.Discard, s.Listen, s.Unlisten, s.Notify, s.PrepareTransaction,

@@ -44,7 +44,7 @@ class Fetching:
         try:
             return await self._run.next_batch()
         except BaseException:
-            # Where it stands is not known any more; a held cursor survives the error, but must not skip rows.
+            # The cursor's position is now unknown. A held cursor survives the error, but must not skip rows.
             self.portal.fail()
             raise
 
@@ -156,7 +156,7 @@ class CursorStatements:
                 f'cursor "{name}" does not exist', hint="QUERY takes the query_id of a cursor in sluice.queries."
             )
         described = await cursor.describe()
-        # Options that are wrong are told of before the partition is taken, since it is given once.
+        # Invalid options are reported before the partition is claimed, since it can be claimed only once.
         copy_format(statement, [column.name for column in described.columns])
         if any(portal.partitions is not None for portal in self._portals):
             raise ObjectInUse(
@@ -173,7 +173,7 @@ class CursorStatements:
 
     async def close(self, statement: s.CloseCursor) -> Execution:
         if statement.name is None:
-            # Everything but the portal that this very statement runs in, which has no cursor yet.
+            # All portals except the one in which this statement runs, which has no cursor yet.
             for portal in self._portals:
                 if portal.cursor is not None:
                     await self._portals.close(portal.name)

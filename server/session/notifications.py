@@ -23,7 +23,7 @@ from wire.errors import InvalidParameterValue
 #: NAMEDATALEN and NOTIFY_PAYLOAD_MAX_LENGTH: the first length, in bytes, that is too long.
 CHANNEL_BYTES: Final = 64
 PAYLOAD_BYTES: Final = 8000
-#: How much may wait for one listener.
+#: The limit of pending notifications of one listener.
 HEARD_BYTES_MAX: Final = 64 << 20
 
 #: Channel and payload.

@@ -17,7 +17,7 @@ from wire.dataclass import dataclass
 from wire.types.text_settings import InputSettings, OutputSettings
 
 _LOG_RANKS: Final = {name: rank for rank, name in enumerate(LOG_SEVERITIES)} | {"debug": 4}
-#: The severities of notices in rising order; `client_min_messages` names the least that is sent.
+#: The severities of notices in rising order; `client_min_messages` is the lowest that is sent.
 _SEVERITIES: Final = ("DEBUG", "LOG", "NOTICE", "WARNING", "ERROR")
 
 

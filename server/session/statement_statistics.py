@@ -25,7 +25,7 @@ from engine.sql.parser.nodes import statements as s
 from server.cursors.prepared import PreparedStatements
 
 _QUERIES: Final = (s.Query, s.MutationStatement, s.WithChanges)
-#: They are not counted: EXECUTE counts for what it executes.
+#: Statements that are not counted; an EXECUTE counts as the statement that it executes.
 _UNCOUNTED: Final = (s.PrepareStatement, s.Deallocate)
 _TEXTS: Final = 2048
 _ROOM_CHARACTERS: Final = 4 << 20

@@ -73,7 +73,7 @@ class TransactionControl:
             await self._portals.hold()
             await self._undisturbed(self._engine.commit)
         except BaseException:
-            # A commit that failed is a rollback, of an explicit block too.
+            # A failed commit rolls back, even an explicit block.
             self.roll_back_engine()
             await self._portals.end_transaction()
             raise

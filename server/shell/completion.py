@@ -17,7 +17,7 @@ from engine.common.identifiers import quote_ident
 from engine.common.keywords import RESERVED, TYPE_FUNCTION_NAME
 from wire.dataclass import dataclass
 
-#: The name that is being typed, perhaps with those before its dots. Its last quote may still be open.
+#: The name that is being typed, with its qualifiers. Its last quote may still be open.
 _WORD: Final = re.compile(r'(?:(?:"[^"]*"|[\w$]+)\.)*(?:"[^"]*"|[\w$]+)?$')
 _OPEN: Final = re.compile(r'(?:(?:"[^"]*"|[\w$]+)\.)*"[^"]*$')
 _BEFORE: Final = re.compile(r"(\\?\w+)\s*$|(,)\s*$")
@@ -31,13 +31,13 @@ _NAMED: Final = re.compile(
     re.IGNORECASE,
 )
 COMMANDS: Final = ("\\?", "\\c", "\\connect", "\\d", "\\i", "\\plan", "\\q", "\\timing", "\\x")
-#: What statements begin with.
+#: First words of statements.
 _STATEMENTS: Final = (
     "alter", "begin", "call", "comment", "commit", "copy", "deallocate", "declare", "delete", "drop", "execute", "explain", "fetch",
     "import", "insert", "listen", "lock", "merge", "notify", "prepare", "refresh", "reindex", "release", "reset", "revoke",
     "rollback", "savepoint", "set", "show", "truncate", "update", "vacuum", "values",
 )  # fmt: skip
-#: What is no keyword to the server, but typed as often.
+#: Words that are no keywords of the server, but are typed as often.
 _FUNCTIONS: Final = ("avg", "by", "coalesce", "count", "interval", "max", "min", "over", "sum")
 KEYWORDS: Final = (*sorted({*RESERVED, *TYPE_FUNCTION_NAME, *_STATEMENTS}), *_FUNCTIONS)
 

@@ -14,7 +14,7 @@ from psycopg.conninfo import make_conninfo
 from server.shell.printing import complain
 from server.shell.shell import Shell, ShellError, run_all
 
-#: Seconds between two signs of progress of a statement, where a person looks on.
+#: Seconds between two progress notices in interactive use.
 _PROGRESS: Final = 1.0
 
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 from rich.markup import escape
 from rich.tree import Tree
 
-#: What a node's line says itself, and what its children are.
+#: Keys that are shown in a node's own line, and the key of its children.
 _SHOWN: Final = ("Node Type", "Plan Rows", "Actual Rows", "Plans", "Subplan Name")
-#: PostgreSQL's, which would hide the rest.
+#: Keys of PostgreSQL's plans that are left out, because they would hide the rest.
 _COSTS: Final = ("Startup Cost", "Total Cost", "Plan Width", "Parallel Aware", "Async Capable", "Parent Relationship")
 
 

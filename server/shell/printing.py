@@ -9,7 +9,7 @@ from typing import Any, Final
 import psycopg
 from rich.cells import cell_len
 
-#: Types whose values stand at the right: integers, floats, numeric, money, oid.
+#: Types whose values are right-aligned: integers, floats, numeric, money, oid.
 _RIGHT: Final = frozenset({20, 21, 23, 26, 700, 701, 790, 1700})
 
 Row = tuple[str, ...]

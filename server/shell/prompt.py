@@ -51,7 +51,7 @@ def interact(shell: Shell) -> int:
             )
             shell.run_text(text)
         except KeyboardInterrupt:
-            # psycopg has cancelled what ran, and has had its answer.
+            # psycopg has cancelled the statement and received the answer.
             continue
         except (EOFError, Quit):
             return 0

@@ -35,9 +35,9 @@ HELP: Final = """\\c MEMBER | HOST:PORT  connect to another member (\\connect)
 \\timing                show how long statements take, or stop to
 \\x                     show a column a line, or stop to
 Statements end with a semicolon. Ctrl-C cancels the one that runs."""
-#: From a Ctrl-C that came while a notice was shown to its repetition.
+#: Seconds until a Ctrl-C that came while a notice was shown is repeated.
 _AGAIN_SECONDS: Final = 0.05
-#: Tags of statements after which names may be others.
+#: Command tags after which the names for completion may have changed.
 _DEFINING: Final = ("CREATE", "DROP", "ALTER", "IMPORT", "SET", "RESET", "SELECT INTO")
 
 
@@ -86,7 +86,7 @@ class Shell:
             if self._waiting is not None:
                 self._waiting.notice(said)
         except KeyboardInterrupt:
-            # psycopg drops what a handler raises: the signal comes again when it waits for the server.
+            # psycopg drops exceptions of a handler, so the signal is sent again when it waits for the server.
             threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     def _reconnect(self, where: str) -> None:
