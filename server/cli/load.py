@@ -110,7 +110,7 @@ def _copy(table: str, file: SourceFile, names: Sequence[str] | None) -> sql.Comp
     return sql.SQL("copy {} {} from stdin ({})").format(_identifier(table), columns, options)
 
 
-# -- what is told -------------------------------------------------------------------------------------------------------
+# -- progress -----------------------------------------------------------------------------------------------------------
 
 
 def _progress(console: Console) -> Progress:

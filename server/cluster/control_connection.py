@@ -90,7 +90,7 @@ class ControlConnection(asyncio.BufferedProtocol):
         self._ended = True
         self._link.connection_gone(self, _why_lost(exc))
 
-    # -- the link's ----------------------------------------------------------------------------------------------
+    # -- calls of the link ---------------------------------------------------------------------------------------
 
     def proceed(self) -> None:
         self._write(self._channel.proceed())

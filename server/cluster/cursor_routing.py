@@ -75,7 +75,7 @@ class CursorRouter:
         """
         return {"asked": len(self._questions), "served": len(self._serving), "unsettled": len(self._unsettled)}
 
-    # -- who asks (`server.cursors.remote_cursors.Asking`) ------------------------------------------------------------------
+    # -- requesting (`server.cursors.remote_cursors.Asking`) ----------------------------------------------------------------
 
     def knows(self, member: str) -> bool:
         return any(info.id == member for info in self._mesh.members())
@@ -105,7 +105,7 @@ class CursorRouter:
         self._loop.call_soon(self._receive, member, message, body)
         return True
 
-    # -- what arrives --------------------------------------------------------------------------------------------
+    # -- incoming messages ---------------------------------------------------------------------------------------
 
     def _receive(self, member: str, message: ControlMessage, body: bytes) -> None:
         match message:

@@ -89,7 +89,7 @@ class Membership:
         me = describe(self.me, "draining" if self.draining else "up", self.load, local=True)
         return sorted([me, *self.known.infos(now)], key=lambda info: info.id)
 
-    # -- links come and go ---------------------------------------------------------------------------------------
+    # -- events of links -----------------------------------------------------------------------------------------
 
     def start(self, now: float) -> Actions:
         for address in self.seeds:
@@ -177,7 +177,7 @@ class Membership:
             record.link = None
         return actions
 
-    # -- who is taken --------------------------------------------------------------------------------------------
+    # -- accepting peers -----------------------------------------------------------------------------------------
 
     def _met(self, link: ControlLink, address: str, peer: Identity) -> Actions:
         """Handle the answer of a peer at an address. It is not authenticated yet, but it may already be clear that the
@@ -242,7 +242,7 @@ class Membership:
             *told,
         ]
 
-    # -- who is not ----------------------------------------------------------------------------------------------
+    # -- refusing and losing peers -------------------------------------------------------------------------------
 
     def _drop(self, link: ControlLink) -> Actions:
         """Drop an attempt that is not needed."""
@@ -283,7 +283,7 @@ class Membership:
         self.known.end(link.peer.member, "left", link.heard)
         return [Log(logging.INFO, f"{link.peer.member} has left"), Lost(link.peer.member)]
 
-    # -- what members tell each other -----------------------------------------------------------------------------
+    # -- lists of members -----------------------------------------------------------------------------------------
 
     def _tell_all(self) -> Actions:
         """Send the list of connected members to all. It is repeated for members that lost each other so long ago that
@@ -301,7 +301,7 @@ class Membership:
                 learned = True
         return self._dial(now) if learned and not self._ending else []
 
-    # -- as time goes by -----------------------------------------------------------------------------------------
+    # -- heartbeats and dialling ---------------------------------------------------------------------------------
 
     def _beat(self) -> Actions:
         message = Heartbeat(self.load, self.draining)

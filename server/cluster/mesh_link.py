@@ -127,7 +127,7 @@ class MeshLink:
     def statistics(self) -> dict[str, int]:
         return {"connections": len(self._connections) + len(self._closing), "dials": len(self._dials.tasks)}
 
-    # -- what the connections report -----------------------------------------------------------------------------
+    # -- reports of the connections ------------------------------------------------------------------------------
 
     def connection_ready(self, connection: ControlConnection) -> bool:
         """Take over an established connection. Returns False if it is no longer wanted."""
@@ -171,7 +171,7 @@ class MeshLink:
     def _close_link(self, number: int, reason: str, level: int = logging.INFO) -> None:
         self._perform(self._membership.link_closed(number, reason, _now(), level))
 
-    # -- what the membership wants -------------------------------------------------------------------------------
+    # -- actions of the membership machine -----------------------------------------------------------------------
 
     def _perform(self, actions: Actions) -> None:
         for action in actions:

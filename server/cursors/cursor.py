@@ -224,7 +224,7 @@ class Cursor:
         await self._skip_backward(1)
         return self.run(1)
 
-    # -- keeping and ending ----------------------------------------------------------------------------------------
+    # -- holding and closing ---------------------------------------------------------------------------------------
 
     async def hold(self) -> None:
         """Read and keep all remaining rows and end the execution, so that the cursor outlives its transaction."""

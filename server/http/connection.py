@@ -144,7 +144,7 @@ class Connection(core.Connection):
             return (("Clear-Transaction-Id", "true"),)
         return ()
 
-    # -- the end -------------------------------------------------------------------------------------------------------
+    # -- shutdown ------------------------------------------------------------------------------------------------------
 
     async def drain(self) -> None:
         """Accept no new sessions. Returns when all sessions have ended, with their statements and transactions."""

@@ -98,7 +98,7 @@ class ConsoleApi:
             return None
         return await self.logins.viewer(request)
 
-    # -- what every request goes through ---------------------------------------------------------------------------------
+    # -- checks of every request -----------------------------------------------------------------------------------------
 
     def _with_checks(self, handler: Handler) -> Handler:
         async def handle_checked(request: Request) -> Response:

@@ -104,7 +104,7 @@ class Session(core.Session):
         """End the session and the statement that it runs."""
         self.interrupt(ClientGone("the session was closed"))
 
-    # -- what the registry asks --------------------------------------------------------------------------------------
+    # -- the registry's interface ------------------------------------------------------------------------------------
 
     def interrupt(self, cause: SqlError) -> None:
         if self._interrupts is not None:
@@ -155,7 +155,7 @@ class Session(core.Session):
             return None
         return self._running.commands
 
-    # -- its life ----------------------------------------------------------------------------------------------------
+    # -- statements --------------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
         farewell: SqlError = ClientGone("the session has ended")
@@ -258,7 +258,7 @@ class Session(core.Session):
         if state != self._state:
             self._state, self._state_change = state, time.time()
 
-    # -- its end -----------------------------------------------------------------------------------------------------
+    # -- shutdown ----------------------------------------------------------------------------------------------------
 
     async def _end(self, farewell: SqlError) -> None:
         """Stop and release everything, and end the results for which clients wait."""

@@ -121,7 +121,7 @@ class ClientStream(asyncio.Protocol):
         _wake(waiter)
         self._on_writable()
 
-    # -- inward --------------------------------------------------------------------------------------------------
+    # -- input ---------------------------------------------------------------------------------------------------
 
     async def next_event(self) -> m.FrontendMessage:
         """Return the client's next message. Raises the errors of `Connection.next_event`, and ClientGone."""
@@ -154,7 +154,7 @@ class ClientStream(asyncio.Protocol):
         _wake(self._writable)
         self._on_gone()
 
-    # -- outward -------------------------------------------------------------------------------------------------
+    # -- output --------------------------------------------------------------------------------------------------
 
     def send(self, message: m.BackendMessage) -> None:
         """Queue a message. Raises the errors of `Connection.send`."""
@@ -242,7 +242,7 @@ class ClientStream(asyncio.Protocol):
         self._timer = None
         self.flush()
 
-    # -- encryption and the end ----------------------------------------------------------------------------------
+    # -- encryption and shutdown ---------------------------------------------------------------------------------
 
     async def start_tls(self, tls: ClientTls) -> None:
         """Switch to TLS; our `S` was queued. Raises OSError or ssl.SSLError if the handshake fails."""

@@ -71,7 +71,7 @@ class Session:
         self.visits = CursorLeases()
         self._gives_way = False
 
-    # -- from outside --------------------------------------------------------------------------------------------
+    # -- calls from outside of the task --------------------------------------------------------------------------
 
     def interrupt(self, cause: SqlError) -> None:
         """Stop what runs, or end the session if the cause is fatal. Never called from the session's own task."""
@@ -163,7 +163,7 @@ class Session:
         own = self._beginning.user, self._beginning.database
         return self._conversation.exchange.commands if own == (user, database) else None
 
-    # -- its life ------------------------------------------------------------------------------------------------
+    # -- messages ------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Serve the client until either side ends the session. Never raises, except when the task is cancelled."""
@@ -254,7 +254,7 @@ class Session:
         if self._conversation is not None:
             self._conversation.exchange.notice(notice)
 
-    # -- its end -------------------------------------------------------------------------------------------------
+    # -- shutdown ------------------------------------------------------------------------------------------------
 
     async def _end(self, farewell: FatalError | None) -> None:
         """Stop and release everything, tell the client the reason if it is still connected, and close the socket."""

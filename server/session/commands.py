@@ -258,7 +258,7 @@ class Commands:
         self.notifications.notify(statement.channel, statement.payload)
         return Done("NOTIFY")
 
-    # -- the end -------------------------------------------------------------------------------------------------
+    # -- shutdown ------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
         """End the session: stop and release everything, and roll back."""

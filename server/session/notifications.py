@@ -68,7 +68,7 @@ class Notifications:
         """The fill level of the buffer of pending notifications; above 1 it is exceeded."""
         return self._heard_bytes / HEARD_BYTES_MAX
 
-    # -- what the transaction asks for ---------------------------------------------------------------------------
+    # -- requests of the transaction -----------------------------------------------------------------------------
 
     def listen(self, channel: str) -> None:
         self._actions.append((True, channel))
@@ -117,7 +117,7 @@ class Notifications:
         self.rollback()
         return said
 
-    # -- what it is told -----------------------------------------------------------------------------------------
+    # -- notifications of committed transactions -----------------------------------------------------------------
 
     def hear(self, pid: int, said: Sequence[Said]) -> bool:
         """Handle the notifications of a committed transaction. Returns whether any is for this session."""
