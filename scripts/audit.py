@@ -63,7 +63,7 @@ def pins_of(lock: Path) -> Iterator[tuple[str, str]]:
 
 
 def _asked(*, to_run: bool) -> list[Requirement]:
-    """Read the requirements of pyproject.toml: those to run, or with those to develop as well."""
+    """Read the requirements of pyproject.toml. to_run: without those that are only for development."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     more = () if to_run else project["optional-dependencies"]["dev"]
     return [Requirement(text) for text in (*project["dependencies"], *more)]

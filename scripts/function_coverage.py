@@ -1,6 +1,7 @@
 # ruff: noqa: S608 -- the statements are made of names in the function table
-"""Lists the functions of PostgreSQL 15 that a member does not answer: it calls each signature with nulls, and counts
-by kind those that are refused (0A000) or unknown (42883).
+"""Lists the functions of PostgreSQL 15 that a member does not answer: it calls each signature with nulls, and lists by
+kind those that are refused (0A000), that or whose types are unknown (42883, 42704), or that end with an internal error
+(XX000).
 
     PYTHONPATH=.:tests .venv/bin/python scripts/function_coverage.py [--write]
 

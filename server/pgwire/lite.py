@@ -7,8 +7,8 @@ byte for byte, from the startup packet on. Suspended portals, COPY, notices and 
 The client gets the data member's process id and key, by which a cancel request that reaches the door is routed
 (`server.cluster.routing`).
 
-The door authenticates the client first (`trust`); the data member sees the door's address and has to trust it. The
-startup packet or the configuration decides between the two ways, which cannot be changed later.
+The door authenticates the client first, by its own rules; the data member sees the door's address and has to trust it
+(`trust`). The startup packet or the configuration decides between the two ways, which cannot be changed later.
 
 Rejected: forwarding statement by statement. It needs a second session that mirrors the first one's transaction,
 settings, prepared statements and portals, and would be wrong wherever the mirror is incomplete.
