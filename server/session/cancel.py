@@ -139,10 +139,10 @@ def shut_down() -> AdminShutdown:
 class SessionRegistry:
     """All sessions that have begun. `register` and `forget` are called on the loop's thread, the rest on any.
 
-    member: this member's name. statistics: of statements, for pg_stat_statements. These are set once the mesh exists:
-    elsewhere: passes on requests for sessions of other members; far_cursors: carries movements of cursors to their
-    sessions; cluster: queries all members for their activity; announce: sends a transaction's notifications to the
-    other members.
+    member: this member's name. statistics: of statements, for pg_stat_statements. The others are set once the mesh
+    exists: `elsewhere` passes on requests for sessions of other members, `far_cursors` carries movements of cursors to
+    their sessions, `cluster` queries all members for their activity, and `announce` sends a transaction's notifications
+    to the other members.
     """
 
     def __init__(self, member: str = "", statistics: StatementStatistics | None = None) -> None:

@@ -39,7 +39,8 @@ export function setAttribute(node, name, value) {
 
 /** Give `parent` one row per item, in the order of `items`, and reuse the rows whose keys it has already.
  *
- *  create(item): returns a row, an object with a `node`. update(row, item): patches it. Of items with the same key the first counts. */
+ *  create(item): returns a row, an object with a `node`. update(row, item): patches it. Of items with the same key the first
+ *  counts. */
 export function keyed(parent, items, keyOf, create, update) {
   if (!rowsOf.has(parent)) rowsOf.set(parent, new Map());
   const rows = rowsOf.get(parent);

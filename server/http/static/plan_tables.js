@@ -1,5 +1,5 @@
-// A plan's figures as tables: its edges, and its fragments with their complete operators. The tables have what the picture truncates
-// or hides, and everything for users who cannot see the picture.
+// A plan's figures as tables: its edges, and its fragments with their complete operators. The tables have what the picture
+// truncates or hides, and everything for users who cannot see the picture.
 
 import { el, keyed, setText } from "./dom.js";
 import * as format from "./format.js";
