@@ -1,4 +1,6 @@
-"""`python -m benchmarks [NAME ...] [--scale 1] [--write]`: run measures, show their figures, keep them if asked."""
+"""`python -m benchmarks [NAME ...] [--scale 1] [--write]`: runs measures, shows their figures, and keeps them if
+asked.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +111,7 @@ def main(
 
 
 def _end(number: int, _frame: object) -> NoReturn:
-    """Let every process that a measure has started be ended too."""
+    """Exit in an orderly way, so that every process that a measure has started is ended too."""
     sys.exit(128 + number)
 
 

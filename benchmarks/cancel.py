@@ -1,7 +1,7 @@
-"""Cancelling Spark queries: how long until the job is gone and the connection is idle again.
+"""Measures the cancellation of Spark queries: the time until the job is gone and the connection is idle again.
 
-Two witnesses say that a job is gone: the member's own count of streams, and Spark's REST interface, which the member's
-configuration turns on for this measure (jobs running, tasks active).
+Two witnesses report that a job is gone: the member's own count of streams, and Spark's REST interface, which the
+member's configuration enables for this measure (jobs running, tasks active).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _GONE_SECONDS_MAX: Final = 60.0
 _POLL_SECONDS: Final = 0.005
 _SEED: Final = 2
 
-#: Long enough at scale 1 to be caught while they do what their names say.
+#: Statements that at scale 1 run long enough to be cancelled in the phase that their names say.
 _QUERIES: Final = {
     "scan": b"select * from lineitem",
     "shuffle": b"""select l_partkey, l_suppkey, l_shipdate, count(*), sum(l_extendedprice), max(l_comment)
@@ -41,14 +41,16 @@ _QUERIES: Final = {
 
 
 class Taken(NamedTuple):
-    """Seconds from sending the cancel request: until the job is gone and the connection idle, until no task is active."""
+    """Seconds from sending the cancel request: until the job is gone and the connection idle, and until no task is
+    active.
+    """
 
     job: float
     tasks: float
 
 
 class SparkWitness:
-    """What Spark itself says it is doing."""
+    """Reads Spark's own count of running jobs and active tasks."""
 
     def __init__(self, port: int) -> None:
         self._root = f"http://127.0.0.1:{port}/api/v1/applications"

@@ -1,4 +1,4 @@
-"""Clients that ask a member at the same time, each on a thread of its own."""
+"""Clients that send statements to a member at the same time, each on a thread of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import psycopg
 
 
 class ClientThread(threading.Thread, abc.ABC):
-    """Takes its steps until the time is over. seconds: how long. commits: as the server acknowledged them."""
+    """A client that takes its steps until its time is over. seconds: the time. commits: those that the server
+    acknowledged.
+    """
 
     def __init__(self, number: int, connection: psycopg.Connection[Any], seconds: float) -> None:
         super().__init__(name=f"client-{number}")
@@ -38,7 +40,9 @@ class ClientThread(threading.Thread, abc.ABC):
 
 
 def run_clients(clients: Sequence[ClientThread]) -> None:
-    """Run clients side by side to their end, and close their connections. Raises what one of them has failed of."""
+    """Run clients side by side to their end, and close their connections. Raises the error with which one of them has
+    failed.
+    """
     for client in clients:
         client.start()
     for client in clients:

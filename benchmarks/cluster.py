@@ -1,4 +1,6 @@
-"""A cluster for a benchmark: `sluice cluster up`, its members processes on this machine, without Spark until it is asked for."""
+"""A cluster for a benchmark: `sluice cluster up`, with its members as processes on this machine, without Spark until a
+query needs it.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,7 @@ _COMMAND: Final = (sys.executable, "-m", "server.cli.main", "cluster")
 
 
 class Cluster:
-    """A running cluster; see `running`. consoles: the addresses of the members' consoles. pids: of their
-    processes."""
+    """A running cluster; see `running`. consoles: the addresses of the members' consoles. pids: their process ids."""
 
     def __init__(self, folder: Path) -> None:
         self._members = json.loads((folder / "cluster.json").read_text())["members"]
@@ -28,7 +29,7 @@ class Cluster:
         self.pids: list[int] = [int(member["pid"]) for member in self._members]
 
     def connect(self, distribution: str, **settings: str) -> psycopg.Connection[tuple[Any, ...]]:
-        """A session with the first member, on the local engine; `settings`: further ones of `sluice`."""
+        """Connect to the first member, with the local engine; `settings`: further settings of `sluice`."""
         host, _, port = self._members[0]["listen"].rpartition(":")
         wished = {"engine": "local", "distribution": distribution, **settings}
         options = " ".join(f"-c sluice.{name}={value}" for name, value in wished.items())
@@ -37,7 +38,8 @@ class Cluster:
 
 @contextlib.contextmanager
 def running(ground: Ground, name: str, members: int, data: Path) -> Iterator[Cluster]:
-    """A cluster whose members know each other and the tables of `data`, a folder a table; ended on the way out.
+    """Run a cluster whose members know each other and the tables of `data`, which has a folder per table; it is ended
+    on exit.
 
     name: of its directory.
     """

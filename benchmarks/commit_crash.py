@@ -1,4 +1,6 @@
-"""A member killed at random moments of commits, and started again: what was acknowledged is there, whole, and nothing else."""
+"""Kills a member at random moments of commits and restarts it: every acknowledged row is there, complete, and no other
+row is.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,9 @@ _LAZY: Final = 'start = "lazy"\n'
 
 
 class _Writer(threading.Thread):
-    """Puts growing numbers into two tables, each number into both in one transaction, until the member is gone.
+    """Inserts increasing numbers into two tables, each number into both in one transaction, until the member is gone.
 
-    acknowledged: the numbers whose COMMIT was answered. asked: the last one that was begun.
+    acknowledged: the numbers whose COMMIT was answered. asked: the last number whose transaction began.
     """
 
     def __init__(self, member: Member, first: int) -> None:
@@ -87,7 +89,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _age(data: Path) -> None:
-    """Make the files of tables old enough for VACUUM, which leaves alone what a statement may just be writing."""
+    """Make the files of tables old enough for VACUUM, which spares files that a running statement may be writing."""
     then = time.time() - _OLD_SECONDS
     for path in (data / "tables").rglob("*"):
         os.utime(path, (then, then))

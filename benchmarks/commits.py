@@ -1,4 +1,6 @@
-"""Commits a second of 1, 8 and 32 clients that each insert a row at a time, with few relations in the catalog and with many."""
+"""Measures commits per second with 1, 8 and 32 clients that insert one row at a time, with few relations in the
+catalog and with many.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _fill(ground: Ground, connection: psycopg.Connection[Any], relations: int) -> None:
-    """Each by itself: what a statement of a transaction costs grows with the definitions before it."""
+    """Create relations, each in its own transaction: within one transaction, the cost of a statement grows with the
+    earlier definitions.
+    """
     if relations:
         ground.say(f"{relations:,} relations")
     for number in range(relations):
@@ -59,7 +63,9 @@ def _fill(ground: Ground, connection: psycopg.Connection[Any], relations: int) -
 
 
 def _rate(member: Member, count: int) -> tuple[float, float]:
-    """Commits a second, and milliseconds of the member's processor time for each. Raises RuntimeError for a row that is lost."""
+    """Return the commits per second, and the milliseconds of the member's processor time for each. Raises RuntimeError
+    for a lost row.
+    """
     clients = [_Client(number, member.connect("local"), _SECONDS) for number in range(count)]
     for client in clients:
         for _ in range(_WARM):

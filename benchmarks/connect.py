@@ -1,4 +1,6 @@
-"""What a connection costs until its first answer: connect, `select 1`, disconnect, beside PostgreSQL in the same run."""
+"""Measures the time of a connection up to its first answer: connect, `select 1`, disconnect; beside PostgreSQL in the
+same run.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _times(ours: str, theirs: str) -> tuple[list[float], list[float]]:
-    """Milliseconds of each visit, of the two in turns, so that what else the machine does is shared by both."""
+    """Return the milliseconds of each visit to both servers. They take turns, so that other load on the machine
+    affects both.
+    """
     taken: tuple[list[float], list[float]] = ([], [])
     for _ in range(_WARM + _ROUNDS):
         for dsn, times in zip((ours, theirs), taken, strict=True):

@@ -1,9 +1,9 @@
-"""The console's page in Chromium: how long it takes to draw, and whether its memory stays flat.
+"""Measures the console's page in Chromium: the time to draw it, and whether its memory stays constant.
 
-The page is the real one; its figures are generated (`tests/support/generated_console.py`): 50 statements over 8 members, and a plan
-with 64 edges between two stages of all members. What is timed is a frame of the page: its own work with what has arrived, and the
-browser's styles and layout after it, which is forced inside the clock. Memory is the JavaScript heap and the DOM after a full
-collection.
+The page is the real one; its data is generated (`tests/support/generated_console.py`): 50 statements over 8 members,
+and a plan with 64 edges between two stages of all members. The measured unit is a frame of the page: its own work with
+the data that has arrived, and then the browser's style and layout, which is forced within the measured interval. Memory
+is the JavaScript heap and the DOM after a full collection.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _LOADS: Final = 5
 _HOUR_FRAMES: Final = 3600
 _INTERVAL_SECONDS: Final = 0.05
 _BAR_MS: Final = 100.0
-#: What the heap may differ by between two full collections of a page that keeps nothing.
+#: The tolerance of the heap between two full collections, for a page that keeps nothing.
 _FLAT_KB: Final = 512.0
 _FLAT_NODES: Final = 100
 _READINGS: Final = 9
-#: What a page may take away from the main thread's time before it has content.
+#: Chromium's metrics of the main thread's time that a page spends before it has content.
 _WORK: Final = ("ScriptDuration", "LayoutDuration", "RecalcStyleDuration")
 _WATCH: Final = """
 (() => {
@@ -69,7 +69,7 @@ def _run(_ground: Ground) -> Iterator[Figure]:
 
 
 def _support(name: str) -> Any:
-    """A module that tests share; they are no package of the benchmarks."""
+    """Import a module that tests share; the tests are no package of the benchmarks."""
     if str(_TESTS) not in sys.path:
         sys.path.append(str(_TESTS))
     return importlib.import_module(f"support.{name}")
@@ -98,7 +98,9 @@ def _times(page: Page, name: str, address: str, ready: str) -> Iterator[Figure]:
 
 
 def _load(page: Page, address: str, ready: str) -> tuple[float, float]:
-    """Milliseconds: of the longest of the first three frames, and the processor time of the page's own work until then."""
+    """Load the page. Returns the milliseconds of the longest of the first three frames, and of processor time of the
+    page's own work until then.
+    """
     page.goto("about:blank")
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
@@ -111,14 +113,14 @@ def _load(page: Page, address: str, ready: str) -> tuple[float, float]:
 
 
 def _frames(page: Page, count: int) -> list[float]:
-    """Durations of the first frames, in milliseconds."""
+    """Return the durations of the first frames, in milliseconds."""
     _wait_for_frames(page, count)
     frames: list[float] = page.evaluate("window.frames_ms")
     return frames[:count]
 
 
 def _wait_for_frames(page: Page, count: int) -> None:
-    """Ask now and then: Playwright's own waiting would ask for frames too, and be counted."""
+    """Poll for the frames. Playwright's own waiting would request frames too, which would be counted."""
     while page.evaluate("window.frames_drawn") < count:
         time.sleep(0.05)
 
@@ -136,7 +138,9 @@ def _memory(page: Page) -> Iterator[Figure]:
 
 
 def _least_held(page: Page) -> dict[str, float]:
-    """The least of several readings: one may find a message that has arrived and a frame that is half made."""
+    """Return the minimum of several readings, since one may see a message that has arrived and a frame that is half
+    made.
+    """
     readings: list[dict[str, float]] = []
     for _ in range(_READINGS):
         readings.append(_held(page))
@@ -145,7 +149,7 @@ def _least_held(page: Page) -> dict[str, float]:
 
 
 def _held(page: Page) -> dict[str, float]:
-    """Chromium's own figures of the page after a full collection."""
+    """Return Chromium's own figures of the page after a full collection."""
     session = page.context.new_cdp_session(page)
     session.send("HeapProfiler.enable")
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""COPY of `orders` as CSV, in and out through psql, against raw PySpark reading and writing the same file."""
+"""Measures COPY of `orders` as CSV, in and out through psql, against raw PySpark that reads and writes the same file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.ground import Ground
 
 _RUNS: Final = 2
 _BAR: Final = 1.5
-#: As both of them know these types.
+#: The columns, with types that both know.
 _COLUMNS: Final = (
     "o_orderkey bigint, o_custkey bigint, o_orderstatus {text}, o_totalprice decimal(15,2), o_orderdate date, "
     "o_orderpriority {text}, o_clerk {text}, o_shippriority int, o_comment {text}"
@@ -59,7 +59,7 @@ def _psql(connection: psycopg.Connection[Any], command: str) -> None:
 
 
 def _require_same(file: Path, other: Path) -> None:
-    """What came out is what went in, but for its quotes."""
+    """Check that the output is the same as the input, except for quotes."""
     texts = "header = false, columns = {" + ", ".join(f"'c{i}': 'varchar'" for i in range(9)) + "}"
     query = f"select count(*) from (from read_csv('{file}', {texts}) except all from read_csv('{other}', {texts}))"
     found = duckdb.execute(query).fetchone()
@@ -74,7 +74,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _figures(name: str, ours: list[float], theirs: list[float]) -> Iterator[Figure]:
-    """The first round warms up."""
+    """Yield the figures. The first round is for warming up."""
     yield Figure(f"{name}, over raw PySpark", min(ours[1:]) / min(theirs[1:]), "", _BAR)
     yield Figure(f"{name}: Sluice", min(ours[1:]), "s")
     yield Figure(f"{name}: raw PySpark", min(theirs[1:]), "s")

@@ -1,9 +1,10 @@
-"""How far an edge's figures on the page are behind the member's counters, on three members while a cursor is read.
+"""Measures how far the figures of an edge on the console's page lag behind the member's counters, on three members
+while a cursor is read.
 
-The page of another member than the initiator is open in Chromium, and what it shows in the table of edges is noted each time that
-it changes. Meanwhile the counters of the same edge are asked for over SQL. A figure that the page shows is as old as the last
-question that was still answered by it, counted from before the question was sent: no less than what it is behind, and up to the
-time between two questions more.
+Chromium shows the page of another member than the initiator, and each change of the page's table of edges is recorded.
+Meanwhile the counters of the same edge are queried over SQL. The age of a figure on the page is counted from the start
+of the last SQL query whose answer did not exceed it. This is never less than the true lag, and exceeds it by at most
+the interval between two queries.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def _read(owner: psycopg.Connection[Any], rows: int, over: threading.Event) -> N
 
 
 def _counted(watcher: psycopg.Connection[Any], query: str) -> tuple[float, int]:
-    """The time before the question, and the rows of the edge as its receiver counts them."""
+    """Return the time before the query, and the rows of the edge as its receiver counts them."""
     before = time.time()
     row = watcher.execute(_COUNTERS, (query, *_EDGE)).fetchone()
     return before, 0 if row is None else int(row[0])
@@ -116,7 +117,7 @@ def _noted(page: Page) -> Noted:
 
 
 def _ages(noted: Noted, counted: Noted, begun: float) -> Iterator[float]:
-    """What the page shows, at even times, is so old."""
+    """Yield the age of the figure on the page, at equal intervals."""
     if not noted or not counted or counted[-1][1] == counted[0][1]:
         raise RuntimeError("no rows have gone over the edge")
     rows, shown_at = [value for _, value in counted], [at for at, _ in noted]

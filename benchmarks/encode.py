@@ -1,4 +1,6 @@
-"""DataRow encoding alone: batches of `orders` in memory to the bytes of the protocol, on one core (`wire.pg.datarow`)."""
+"""Measures DataRow encoding alone: batches of `orders` in memory to the bytes of the protocol, on one core
+(`wire.pg.datarow`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The 22 queries of TPC-H with the engine that the member chooses, over the faster engine of each, in one run."""
+"""Compares the 22 queries of TPC-H on the engine that the member chooses with the faster engine of each, in one run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCALES: Final = (0.1, 1.0)
 _ENGINES: Final = ("auto", "local", "spark")
 _ROUNDS: Final = 2
 _BAR: Final = 1.15
-#: Spark's run is cancelled, and not repeated, after so many times what the local engine took, and so many seconds at least.
+#: A run of Spark is cancelled, and not repeated, after this multiple of the local engine's time, and this many seconds at least.
 _LOST: Final = 4
 _LOST_SECONDS: Final = 5.0
 
@@ -38,7 +38,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _use_scale(ground: Ground, connections: Connections, scale: float) -> None:
-    """Make the tables of a scale, and have the connections see them."""
+    """Create the tables of a scale for the connections."""
     schema = f"scale_{scale:g}".replace(".", "_")
     connections["auto"].execute(f"create schema {schema}".encode())
     for connection in connections.values():
@@ -60,7 +60,7 @@ def _at_scale(ground: Ground, connections: Connections, scale: float) -> Iterato
 
 
 def _best_times(ground: Ground, connections: Connections, name: str, text: str) -> dict[str, float]:
-    """Return the seconds of each engine. They take turns; the first round is to warm up."""
+    """Return the best seconds of each engine. The engines take turns; the first round is for warming up."""
     taken: dict[str, list[float]] = {engine: [] for engine in connections}
     for _ in range(1 + _ROUNDS):
         for engine in ("auto", "local"):
@@ -69,7 +69,7 @@ def _best_times(ground: Ground, connections: Connections, name: str, text: str) 
         if not taken["spark"] or taken["spark"][-1] < most:
             taken["spark"].append(_seconds(connections["spark"], text, most))
     best = {engine: min(times[1:] or times) for engine, times in taken.items()}
-    # What was learnt meanwhile is in the estimates.
+    # The estimates now include what the member has learnt.
     lines = connections["auto"].execute(f"explain {text}".encode()).fetchall()
     why = next(line for (line,) in lines if line.startswith("Engine: "))
     ground.say(f"{name}: " + ", ".join(f"{engine} {seconds:.3f} s" for engine, seconds in best.items()) + f"; {why}")
@@ -77,7 +77,7 @@ def _best_times(ground: Ground, connections: Connections, name: str, text: str) 
 
 
 def _seconds(connection: psycopg.Connection[Any], text: str, most: float = 0.0) -> float:
-    """Return the seconds of a statement. most: after which it is cancelled; 0: never."""
+    """Return the seconds of a statement. most: the limit after which it is cancelled; 0: none."""
     connection.execute(f"set statement_timeout = {round(most * 1000)}".encode())
     started = time.perf_counter()
     try:

@@ -1,9 +1,9 @@
-"""The exchange between two processes, against Arrow Flight: the same batches, the same two processes, in turns.
+"""Compares the exchange between two processes with Arrow Flight: the same batches, the same two processes, in turns.
 
-The other process holds the batches in memory and gives them away twice: as a Flight server (`do_get`), and as the sender of a
-mesh stream (`engine.exchange.outbound`) to a receiver here. Credits are on: a window of two pages, and batches of as
-many rows as an engine would put into a page. Both sides take batches as Arrow objects and look at nothing in them; both pay for
-their connection, and for serializing each batch.
+The other process holds the batches in memory and serves them in two ways: as a Flight server (`do_get`), and as the
+sender of a mesh stream (`engine.exchange.outbound`) to a receiver here. Credits are on: a window of two pages, and
+batches of as many rows as an engine would put into a page. Both sides take batches as Arrow objects and do not read
+their values; both pay for their connection, and for the serialization of each batch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a measure is and what it gives: figures, some of them with a bar to reach."""
+"""Measures and their figures, some of which have a bar that they must reach."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured number. bar: what it must reach, at most or (`at_least`) at least; None: for information."""
+    """One measured number. bar: the value that it must not exceed, or (`at_least`) must reach; None: for information."""
 
     label: str
     value: float
@@ -44,7 +44,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One benchmark. method: how it is measured, for the reader of its figures."""
+    """One benchmark. method: a description of the measurement, for the reader of its figures."""
 
     name: str
     title: str
@@ -57,7 +57,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest value that `percent` of the values do not exceed (nearest rank)."""
+    """Return the smallest value that `percent` of the values do not exceed (nearest rank)."""
     ordered = sorted(values)
     rank = -(-len(ordered) * percent // 100)
     return ordered[max(0, int(rank) - 1)]

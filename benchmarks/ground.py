@@ -1,4 +1,4 @@
-"""What measures stand on: TPC-H data of one scale, a scratch folder, and a place to say what is going on."""
+"""The environment of a measure: TPC-H data of one scale, a scratch folder, and a console for messages."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Ground:
         return int(pq.read_metadata(self.table(name)).num_rows)
 
     def folder(self, name: str) -> Path:
-        """A new folder of that name in the scratch folder."""
+        """Create a folder of that name in the scratch folder."""
         path = self.scratch / name
         path.mkdir()
         return path
 
     def of_scale(self, scale: float, parts: int) -> Path:
-        """The folder with TPC-H of another scale, each table of some size in a folder with `parts` files."""
+        """Return the folder with TPC-H of another scale, in which each larger table has a folder with `parts` files."""
         return tpch_data(self.data.parent, scale, self.console, parts)
 
     def say(self, words: str) -> None:
@@ -46,9 +46,10 @@ class Ground:
 
 
 def tpch_data(folder: Path, scale: float, console: Console, parts: int = 1) -> Path:
-    """The folder with TPC-H Parquet files of that scale below `folder`; generated if it is not there.
+    """Return the folder with TPC-H Parquet files of that scale below `folder`; they are generated if they do not
+    exist.
 
-    parts: 1: a file a table, `lineitem.parquet`; more: a folder a table, `lineitem`, with up to so many.
+    parts: 1: a file per table, `lineitem.parquet`; more: a folder per table, `lineitem`, with up to that many files.
     """
     several = ("--parts", str(parts)) if parts > 1 else ()
     target = folder / "-".join(["tpch", f"{scale:g}", *several[1:]])

@@ -1,7 +1,9 @@
-"""What statements cost as tables have more files, catalogs more relations, and tables more commits: curves, and their slopes.
+"""Measures how the cost of statements grows with the number of files of a table, of relations in the catalog, and of
+commits to a table.
 
-Each axis grows in steps of ten. Of each statement the member's processor time is told at each step, and the slope of the line
-through these points in log-log: 0 is a cost that does not grow, 1 one that grows as the axis does. Above 1 is a finding.
+Each axis grows in steps of ten. For each statement, the measure reports the member's processor time at each step, and
+the slope of the regression line through these points in log-log: 0 is a cost that does not grow, 1 one that grows as
+the axis does. A slope above 1 is a finding.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ _RELATIONS: Final = (20, 200, 2_000)
 _COMMITS: Final = (20, 200, 2_000)
 #: How often each statement is asked: processor time is counted in steps of ten milliseconds.
 _REPEATS: Final = 10
-#: What is measured as a straight line is rarely one.
+#: Above 1, because a measured line is rarely straight.
 _BAR: Final = 1.05
-#: What psql asks for `\d NAME`.
+#: The queries that psql sends for `\d NAME`.
 _DESCRIBE: Final = (
     """SELECT c.oid, n.nspname, c.relname FROM pg_catalog.pg_class c
     LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -38,12 +40,12 @@ _DESCRIBE: Final = (
     WHERE a.attrelid = 'described'::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum""",
 )
 Connection = psycopg.Connection[tuple[Any, ...]]
-#: Of each statement: milliseconds of processor time at each step of its axis.
+#: For each statement: milliseconds of processor time at each step of its axis.
 Curves = dict[str, dict[int, float]]
 
 
 def slope(points: Mapping[int, float]) -> float:
-    """The slope of the least-squares line through points of two positive numbers, in log-log."""
+    """Return the slope of the least-squares line through points of two positive numbers, in log-log."""
     x = [math.log(size) for size in points]
     y = [math.log(max(cost, 1e-3)) for cost in points.values()]
     middle_x, middle_y = sum(x) / len(x), sum(y) / len(y)
@@ -73,7 +75,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _cost(member: Member, runs: Sequence[Callable[[], object]]) -> float:
-    """Milliseconds of the member's processor time for each of these, on the average."""
+    """Return the average processor time of the member for each of these runs, in milliseconds."""
     before = processor.seconds(member.pid)
     for run in runs:
         run()
@@ -81,7 +83,7 @@ def _cost(member: Member, runs: Sequence[Callable[[], object]]) -> float:
 
 
 def _asked(connection: Connection, *statements: str) -> Callable[[], object]:
-    """Ask these statements one after the other."""
+    """Return a function that sends these statements one after the other."""
 
     def ask() -> None:
         for statement in statements:
@@ -97,7 +99,7 @@ def _grow_foreign(ground: Ground, member: Member, connection: Connection, size: 
         pq.write_table(pa.table({"id": ids, "name": ids.cast(pa.string())}), folder / f"{number:06}.parquet")
     plans = []
     for number in range(_REPEATS):
-        # Under another name nobody knows its files.
+        # Under a new name, no cache knows its files.
         link = ground.scratch / f"link-{size}-{number}"
         os.symlink(folder, link, target_is_directory=True)
         table = f"foreign_{size}_{number}"
@@ -122,13 +124,13 @@ def _grow_stored(_ground: Ground, member: Member, connection: Connection, size: 
 
 def _grow_relations(_ground: Ground, member: Member, connection: Connection, size: int) -> Iterator[tuple[str, float]]:
     [present] = connection.execute("select count(*) from pg_class where relname like 'many%'").fetchone() or (0,)
-    # Each by itself: what a statement of a transaction costs grows with the definitions before it.
+    # Each in its own transaction: within one, the cost of a statement grows with the earlier definitions.
     for number in range(int(present), size):
         connection.execute(f"create view many_{number} as select 1 as one".encode())
     connection.execute("create table if not exists described (id bigint primary key, name text)")
     describe = []
     for number in range(_REPEATS):
-        # The catalog is another one each time.
+        # The catalog changes each time.
         describe.append(_asked(connection, f"select 'described {number}'", *_DESCRIBE))
     yield "describe a table", _cost(member, [_changed(connection, run) for run in describe])
     inserts = [_inserted(connection, "described", size * _REPEATS + number) for number in range(_REPEATS)]
@@ -136,7 +138,9 @@ def _grow_relations(_ground: Ground, member: Member, connection: Connection, siz
 
 
 def _changed(connection: Connection, run: Callable[[], object]) -> Callable[[], object]:
-    """Comment on a table before a run, so that nothing is known of the catalog as it is now."""
+    """Return a function that changes a comment on a table before each run, so that nothing about the current catalog
+    is cached.
+    """
 
     def change() -> None:
         connection.execute("comment on table described is 'it has changed'")

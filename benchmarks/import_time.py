@@ -1,4 +1,4 @@
-"""Measure the processor time of importing a member and the command line, which every start pays."""
+"""Measures the processor time of importing a member and the command line, which every start pays."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _run(_ground: Ground) -> Iterator[Figure]:
 
 
 def _seconds(modules: str) -> float:
-    """Processor time, user's and system's, of a process that imports modules and ends."""
+    """Return the processor time, user and system, of a process that imports modules and exits."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", f"import {modules}"], check=True, env=environment)

@@ -1,4 +1,6 @@
-"""All of `lineitem` through a cursor: rows that never pass through the driver's heap, at the client's pace."""
+"""Reads all of `lineitem` through a cursor: the rows never pass through the driver's heap, and flow at the client's
+pace.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _MIB: Final = 1 << 20
 
 
 class ResidentPeak:
-    """The largest resident size of a process while the block runs, in bytes, sampled."""
+    """The largest resident size of a process within the block, in bytes, sampled."""
 
     def __init__(self, pid: int) -> None:
         self._process = psutil.Process(pid)
@@ -71,7 +73,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _first_row(member: Member, before: bytes | None = None) -> float:
-    """Seconds to the first row, of which no other is read; `before` is read to its end first."""
+    """Return the seconds to the first row, after which no other is read; `before` is read to its end first."""
     with member.connect("spark", autocommit=False) as connection, connection.cursor("first") as cursor:
         if before is not None:
             connection.execute(before).fetchall()

@@ -1,4 +1,4 @@
-"""The machine and the versions that figures come from."""
+"""Describes the machine and the versions on which figures are taken."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PACKAGES: Final = ("pyspark", "duckdb", "pyarrow", "psycopg", "sqlglot", "uvloo
 
 
 def describe() -> list[str]:
-    """Lines for people."""
+    """Return lines that describe the machine and the versions."""
     memory = psutil.virtual_memory().total / (1 << 30)
     packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     return [
@@ -27,7 +27,7 @@ def describe() -> list[str]:
 
 
 def busy() -> float:
-    """The load average of the last minute: what else the machine is doing, when asked before a run."""
+    """Return the load average of the last minute: the other load of the machine, if called before a run."""
     return os.getloadavg()[0]
 
 

@@ -1,4 +1,6 @@
-"""Memory, descriptors and processor time of members and of idle clients: the figures with which docs/scale.md computes."""
+"""Measures memory, descriptors and processor time of members and of idle clients: the figures from which docs/scale.md
+computes.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _catalog(ground: Ground) -> Iterator[Figure]:
-    """The connections of members to a catalog in PostgreSQL, and what each statement costs that."""
+    """Yield the connections of members to a catalog in PostgreSQL, and the cost of each statement there."""
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(postgres.running(ground, "nation"))
         members = [PostgresDatabase(url, ground.scratch) for _ in range(_CATALOGS)]
@@ -75,7 +77,7 @@ def _idle(members: int, running: Cluster) -> Iterator[Figure]:
 
 
 def _clients(running: Cluster) -> Iterator[Figure]:
-    """Clients of the first member."""
+    """Yield the costs of clients of the first member."""
     process = psutil.Process(running.pids[0])
     memory, descriptors = _memory(process), process.num_fds()
     with contextlib.ExitStack() as stack:
@@ -114,14 +116,14 @@ def _clients(running: Cluster) -> Iterator[Figure]:
 
 
 def _suspend(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-    """Leave a cursor over a large table, from which a row was read."""
+    """Leave a cursor open over a large table, of which one row was read."""
     connection.execute("begin")
     connection.execute("declare c no scroll cursor for select * from lineitem")
     connection.execute("fetch 1 from c").fetchall()
 
 
 def _each(pid: int, connection: psycopg.Connection[tuple[Any, ...]], query: str, *, repeats: int = 500) -> float:
-    """Milliseconds of processor time for one, after some to warm up."""
+    """Return the milliseconds of processor time per query, after some queries for warming up."""
     for _ in range(_WARM):
         connection.execute(query.encode(), prepare=True).fetchall()
     begun = processor.seconds(pid)
@@ -131,7 +133,7 @@ def _each(pid: int, connection: psycopg.Connection[tuple[Any, ...]], query: str,
 
 
 def _memory(process: psutil.Process) -> float:
-    """What the process would give back if it ended."""
+    """Return the memory that the process would release if it ended."""
     return float(process.memory_full_info().uss)
 
 

@@ -34,7 +34,7 @@ class Member:
         return self._process.pid
 
     def kill(self) -> None:
-        """SIGKILL; returns when it is gone."""
+        """Send SIGKILL. Returns when the process is gone."""
         self._process.kill()
         self._process.wait()
 
@@ -43,7 +43,9 @@ class Member:
         return f"host={self._host} port={self._port} dbname=sluice user=bench"
 
     def connect(self, engine: str, **more: Any) -> psycopg.Connection[tuple[Any, ...]]:
-        """A session with `sluice.engine` set as its client would, at start-up. `more`: for psycopg.connect."""
+        """Connect with `sluice.engine` set at start-up, as a client would do it. `more`: arguments for
+        psycopg.connect.
+        """
         options = f"-c sluice.engine={engine}"
         return psycopg.connect(
             host=self._host,
@@ -55,13 +57,13 @@ class Member:
         )
 
     def status(self) -> dict[str, Any]:
-        """What the console says of the member."""
+        """Return the member's state from its console."""
         with urllib.request.urlopen(f"{self.console}status", timeout=30) as answer:
             status: dict[str, Any] = json.load(answer)
         return status
 
     def wait_spark(self) -> None:
-        """Wait until Spark has started. Raises RuntimeError if it could not."""
+        """Wait until Spark has started. Raises RuntimeError if it could not start."""
         deadline = time.monotonic() + _READY_SECONDS
         while (state := self.status()["engines"]["spark"]) != "ready":
             if state != "starting" or time.monotonic() > deadline:
@@ -73,10 +75,10 @@ class Member:
 def running(
     ground: Ground, name: str, configuration: str = "", *, spark: bool = True, **environment: str
 ) -> Iterator[Member]:
-    """A member that knows the tables; ended on the way out.
+    """Run a member that knows the tables; it is ended on exit.
 
-    name: of its data directory. configuration: TOML below the `[spark]` section. spark: whether its Spark has started; else it is
-    never needed. Its log is in the scratch folder.
+    name: of its data directory. configuration: TOML below the `[spark]` section. spark: whether to wait until its Spark
+    has started; else Spark is never needed. The member's log is in the scratch folder.
     """
     start = "" if spark else 'start = "lazy"\n'
     with started(ground.folder(name), start + configuration, **environment) as member:
@@ -90,7 +92,9 @@ def running(
 
 @contextlib.contextmanager
 def started(data: Path, configuration: str = "", **environment: str) -> Iterator[Member]:
-    """A member over this data directory, as soon as it takes clients; ended on the way out, if it was not killed before."""
+    """Run a member over this data directory; it is yielded when it accepts clients, and ended on exit, unless it was
+    killed before.
+    """
     config = data / "sluice.toml"
     config.write_text(f'[spark]\nmaster = "local[{CORES}]"\ndriver_memory = "{HEAP}"\n{configuration}')
     command = [
@@ -119,7 +123,7 @@ def _ready(process: subprocess.Popen[str], log: Path) -> Member:
 
 
 def register(connection: psycopg.Connection[Any], table: str, path: Path) -> None:
-    """Make a foreign table of a Parquet file."""
+    """Create a foreign table of a Parquet file."""
     connection.execute(
         sql.SQL("create foreign table {} options (path {}, format 'parquet')").format(
             sql.Identifier(table), sql.Literal(str(path))

@@ -1,7 +1,8 @@
-"""How many messages a cancel takes that all participants of a query want at once.
+"""Counts the messages of a cancel that all participants of a query request at the same time.
 
-The members are real `engine.runtime.queries.MemberQueries` that talk through queues; no message is delivered before all have
-wanted the end, so that as many cross as can. Then they are delivered in a random order that keeps each pair's.
+The members are real `engine.runtime.queries.MemberQueries` that communicate through queues. No message is delivered
+before all of them have requested the cancel, so that as many messages cross as possible. Then the messages are
+delivered in a random order that keeps the order of each pair.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _QUERY: Final = "m0:1"
 
 
 class _Room:
-    """Members, what is on its way between them, and how many of it were cancels."""
+    """Members, the messages in flight between them, and the number of cancels among all messages."""
 
     def __init__(self, count: int, random: Random) -> None:
         self.names = tuple(f"m{number}" for number in range(count))
@@ -33,7 +34,7 @@ class _Room:
         self._random = random
 
     def begin(self) -> None:
-        """The query runs everywhere, one fragment on each."""
+        """Begin the query everywhere, with one fragment on each member."""
         self._perform(self.names[0], self.members[self.names[0]].begin(_QUERY, self.names, 0))
         for name in self.names[1:]:
             self.links[self.names[0], name].append(Start(_QUERY, self.names))
@@ -51,7 +52,7 @@ class _Room:
             self._perform(receiver, self.members[receiver].on_message(sender, message, b"", 0))
 
     def held(self) -> int:
-        """Queries that some member has not forgotten."""
+        """Return the number of queries that members have not forgotten."""
         return sum(len(member.active()) for member in self.members.values())
 
     def _started(self, member: str) -> None:

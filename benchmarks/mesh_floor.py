@@ -1,12 +1,13 @@
-"""The least that the measure of a mesh's added latency can be on this machine: the same work by processes that do nothing else.
+"""A lower bound for the latency that a mesh adds on this machine: the same work by processes that do nothing else.
 
     with floor(files) as ask:
         ask(WHOLE)      # the first process reads all files
         ask(SHARED)     # each process reads its own, and the first sums up
 
-A process a file, each with a DuckDB of one thread that has its file as a table in memory, as a member has a small file that it has
-read before. They wait in blocking reads of plain sockets; partial results are Arrow streams, summed with Arrow's kernels. No
-protocol to a client, no catalog, no plan, no credit, no event loop: what is left is to wake processes and to ask DuckDB.
+There is one process per file. Each has a DuckDB of one thread with its file as a table in memory, as a member has a
+small file that it has read before. They wait in blocking reads of plain sockets; partial results are Arrow streams,
+summed with Arrow's kernels. There is no client protocol, no catalog, no plan, no credit and no event loop: the
+remaining work is to wake the processes and to query DuckDB.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ _QUERIES: Final = {
 
 @contextlib.contextmanager
 def floor(files: Sequence[Path]) -> Iterator[Callable[[bytes], bytes]]:
-    """Start the processes, one a file; ended on the way out. Gives a call that asks the first and returns its answer."""
+    """Start the processes, one per file; they are ended on exit. Yields a call that sends a request to the first
+    process and returns its answer.
+    """
     spawning = multiprocessing.get_context("spawn")
     processes, others = [], list[tuple[str, int]]()
     try:
@@ -60,7 +63,7 @@ def _asked(connection: Connection, what: bytes) -> bytes:
 
 
 def _serve(starter: Any, own: str, whole: Sequence[str], others: Sequence[tuple[str, int]]) -> None:
-    """A process: answers whoever connects first. others: the processes that it asks in turn."""
+    """Run a process that answers the first connection. others: the processes that it queries in turn."""
     database = duckdb.connect(config={"threads": 1})
     database.execute(_LOAD.format(table="own"), {"files": [own]})
     if whole:
@@ -80,7 +83,7 @@ def _rows(database: duckdb.DuckDBPyConnection, what: bytes) -> pa.Table:
 
 
 def _summed(database: duckdb.DuckDBPyConnection, asked: Sequence[Connection]) -> pa.Table:
-    """The rows of all processes, this one's among them, summed by group."""
+    """Return the rows of all processes, including this one's, summed by group."""
     for connection in asked:
         connection.send_bytes(_OWN)
     parts = [_rows(database, _OWN), *(pa.ipc.open_stream(connection.recv_bytes()).read_all() for connection in asked)]

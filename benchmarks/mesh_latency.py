@@ -1,4 +1,6 @@
-"""What it adds to a short query that it runs on three members: the same statement, there and on one, in turns."""
+"""Measures the latency that running on three members adds to a short query: the same statement on three members and on
+one, in turns.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ def _require_distributed(connection: psycopg.Connection[Any]) -> None:
 
 
 def _taken(connection: psycopg.Connection[Any]) -> float:
-    """Milliseconds from asking to all rows in the client's hands."""
+    """Return the milliseconds from sending a query until the client has all rows."""
     started = time.perf_counter()
     rows = connection.execute(_QUERY, prepare=True).fetchall()
     taken = (time.perf_counter() - started) * 1000
@@ -63,7 +65,7 @@ def _taken(connection: psycopg.Connection[Any]) -> float:
 
 
 def _least(ask: Callable[[bytes], bytes], what: bytes) -> float:
-    """The same of a process that does nothing else."""
+    """Return the same for a process that does nothing else."""
     started = time.perf_counter()
     ask(what)
     return (time.perf_counter() - started) * 1000

@@ -1,9 +1,9 @@
-"""What a receiver holds when its consumer stops: bytes of this process beyond what the streams' windows allow.
+"""Measures the memory of a receiver whose consumer stops: the bytes of this process beyond the windows of its streams.
 
-Another process sends as much as it may over one, ten or a hundred streams to one receiver, which takes a single batch and then
-no more. When nothing moves any longer, what Python has allocated here since before the receiver was made is compared with what
-was promised: a window and one batch for each stream. It is counted by tracemalloc, which sees the buffers themselves, and not
-by the receiver's own account.
+Another process sends as much as it may over one, ten or a hundred streams to one receiver, which takes a single batch
+and then no more. When nothing moves any longer, the memory that Python has allocated here since before the receiver was
+made is compared with the promise: a window and one batch for each stream. The figure comes from tracemalloc, which sees
+the buffers themselves, and not from the receiver's own account.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _QUIET_SECONDS: Final = 1.0
 
 
 class _Held(NamedTuple):
-    """Bytes: by the account of the receiver, by the allocator's, and the promise."""
+    """Bytes: by the receiver's account, by the allocator's, and the promise."""
 
     accounted: int
     allocated: int
@@ -95,7 +95,7 @@ async def _stopped(giver: Connection, schema: pa.Schema, streams: int, batch_byt
 
 
 async def _at_rest(receiver: Receiver) -> int:
-    """Bytes that it holds once that has not changed for a while."""
+    """Return the bytes that the receiver holds, once they have not changed for a while."""
     held, since = -1, 0.0
     while since < _QUIET_SECONDS:
         await asyncio.sleep(_QUIET_SECONDS / 10)
@@ -126,7 +126,7 @@ async def _send_all(host: str, port: int, openings: list[Open], bodies: list[tup
 
 
 async def _send(host: str, port: int, opening: Open, bodies: list[tuple[pa.Buffer, int]]) -> None:
-    """Send until the receiver wants no more."""
+    """Send until the receiver accepts no more."""
     with suppress(StreamRefused, ConnectionFailure):
         stream = await open_remote(host, port, opening)
         for number in range(_BATCHES):

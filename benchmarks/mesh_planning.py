@@ -1,7 +1,8 @@
-"""What a query costs its initiator before anybody works on it: planned, encoded and handed to many members, with many files.
+"""Measures the cost of a query at its initiator before any member works on it: planning, encoding and sending it to
+many members, with many files.
 
-The members are names, and what is handed to them is counted instead of sent. The files are there (CSV, a
-line each), since a plan asks for the size of each.
+The members are names only, and the messages to them are counted instead of sent. The files exist (CSV, a line each),
+since a plan reads the size of each.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 class _HandedOut(NamedTuple):
-    """Seconds of the clock and of this process's threads; bytes of all messages."""
+    """Seconds of the clock and of this process's threads, and the bytes of all messages."""
 
     clock: float
     processor: float
@@ -76,7 +77,7 @@ class _HandedOut(NamedTuple):
 
 
 def _handed_out(plan: Root, names: tuple[str, ...]) -> _HandedOut:
-    """From the logical plan to the last member's `start`."""
+    """Measure from the logical plan to the last member's `start`."""
     started, used = time.perf_counter(), time.process_time()
     setting = Setting(names, names[0])
     spread, reason = should_distribute(plan, "always", setting)

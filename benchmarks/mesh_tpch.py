@@ -1,4 +1,4 @@
-"""The 22 queries of TPC-H on three members, over the same on one of them, in one run."""
+"""Compares the 22 queries of TPC-H on three members with the same queries on one of them, in one run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _both(one: psycopg.Connection[Any], all_: psycopg.Connection[Any], text: bytes) -> tuple[float, float]:
-    """Seconds on one member and on all, the best of some rounds in which they take turns, after one to warm up."""
+    """Return the seconds on one member and on all: the best of some rounds in which they take turns, after one round
+    for warming up.
+    """
     rounds = [(_taken(one, text), _taken(all_, text)) for _ in range(1 + _ROUNDS)][1:]
     alone, together = (min(times) for times in zip(*rounds, strict=True))
     return alone, together

@@ -1,4 +1,6 @@
-"""All of `orders` to a Python client: psycopg with Sluice, and with PostgreSQL, against PyHive with Spark Thrift Server."""
+"""Measures the transfer of all of `orders` to a Python client: psycopg with Sluice, and with PostgreSQL, against
+PyHive with Spark Thrift Server.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ _BAR: Final = 8
 
 
 class Taken(NamedTuple):
-    """rate: rows a second over the whole result. first: seconds to the first row."""
+    """rate: rows per second over the whole result. first: seconds to the first row."""
 
     rate: float
     first: float
@@ -55,7 +57,7 @@ def _repeated(
 
 
 def _median(ground: Ground, name: str, run: Callable[[], Taken]) -> Taken:
-    """The median of some runs, after one to warm up."""
+    """Return the median of some runs, after one run for warming up."""
     runs = [run() for _ in range(1 + _RUNS)][1:]
     ground.say(f"{name}: " + ", ".join(f"{taken.rate:,.0f}" for taken in runs) + " rows/s")
     return Taken(median([taken.rate for taken in runs]), median([taken.first for taken in runs]))

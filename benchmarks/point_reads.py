@@ -1,4 +1,6 @@
-"""Short statements of one client: prepared ones by a key that changes, and texts that were never seen."""
+"""Measures short statements of one client: prepared ones with a changing key, and texts that the member has never
+seen.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from benchmarks.member import running
 
 _WARM: Final = 100
 _RUNS: Final = 1_000
-#: Each with its bar in milliseconds; `{}` is the key.
+#: Statements, each with its bar in milliseconds; `{}` is the key.
 _STATEMENTS: Final = (
     ("select 1", "select 1", 0.20),
     ("nation aggregate", "select n_regionkey, count(*) from nation group by 1", 0.45),
@@ -60,7 +62,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _times(ask: Callable[[int], object]) -> list[float]:
-    """Milliseconds of each run, from asking to all rows in the client's hands."""
+    """Return the milliseconds of each run, from sending until the client has all rows."""
     taken = []
     for run in range(_WARM + _RUNS):
         started = time.perf_counter()

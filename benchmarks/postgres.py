@@ -1,4 +1,4 @@
-"""PostgreSQL 15 with the rows of a TPC-H table: what a client takes from the server that it was made for."""
+"""PostgreSQL 15 with the rows of a TPC-H table: the server for which the clients were made, as a reference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from psycopg import sql
 
 from benchmarks.ground import Ground
 
-#: Where the package `support` is, of which the server of the tests is.
+#: The folder of the tests' package `support`, which contains their PostgreSQL server.
 _TESTS: Final = Path(__file__).parents[1] / "tests"
 _TYPES: Final = {"DATE": "date", "INTEGER": "int", "BIGINT": "bigint", "VARCHAR": "text"}
 _CHUNK_BYTES: Final = 1 << 20
@@ -23,7 +23,9 @@ _CHUNK_BYTES: Final = 1 << 20
 
 @contextlib.contextmanager
 def running(ground: Ground, table: str) -> Iterator[str]:
-    """A server that has the table; what to connect to. Raises RuntimeError where PostgreSQL 15 is not installed."""
+    """Run a server that has the table. Yields its connection string. Raises RuntimeError if PostgreSQL 15 is not
+    installed.
+    """
     if str(_TESTS) not in sys.path:
         sys.path.append(str(_TESTS))
     module: Any = importlib.import_module("support.postgres_server")

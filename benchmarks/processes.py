@@ -16,7 +16,7 @@ _PGBENCH: Final = Path("/usr/lib/postgresql/15/bin/pgbench")
 _CLIENTS: Final = 16
 _SECONDS: Final = 8
 _BAR: Final = 1.7
-#: pgbench's scripts: what it asks again and again.
+#: The scripts that pgbench repeats.
 _STATEMENTS: Final = {
     "select 1": "select 1;\n",
     "nation aggregate": "select n_regionkey, count(*) from nation group by 1;\n",
@@ -35,7 +35,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _rate(ground: Ground, member: Member, script: str) -> float:
-    """Statements a second of all clients together."""
+    """Return the statements per second of all clients together."""
     file = ground.scratch / "processes.sql"
     file.write_text(script)
     command = [

@@ -1,4 +1,6 @@
-"""Processor time of a process and its descendants: what a busy machine changes least about a measurement."""
+"""Processor time of a process and its descendants: the part of a measurement that other load on the machine changes
+least.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import psutil
 
 
 def seconds(pid: int) -> float:
-    """User and system time so far, of the process and of all that it has started and that still run."""
+    """Return the user and system time so far, of the process and of all running processes that it has started."""
     root = psutil.Process(pid)
     total = 0.0
     for process in (root, *root.children(recursive=True)):

@@ -1,8 +1,9 @@
 """PySpark without Sluice, in a process of its own: the same statements over the same files with the same settings.
 
-The parent (`running`) writes a statement a line as JSON; the child answers with the number of rows that
-`spark.sql(...).toArrow()` gave, which costs well under a millisecond more. The child's Spark is started by
-`engine.executors.spark.session`, as a member's is, so that both have the same settings, down to the number of shuffle partitions.
+The parent (`running`) writes a statement a line as JSON; the child answers with the number of rows of
+`spark.sql(...).toArrow()`. The exchange costs well under a millisecond more. `engine.executors.spark.session` starts
+the child's Spark as it starts a member's, so that both have the same settings, down to the number of shuffle
+partitions.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class RawSpark:
         return self._process.pid
 
     def run(self, statement: str) -> int:
-        """Run a statement and fetch its rows: how many there were."""
+        """Run a statement and fetch its rows. Returns their number."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(statement) + "\n")
@@ -48,7 +49,7 @@ class RawSpark:
 
 @contextlib.contextmanager
 def running(ground: Ground) -> Iterator[RawSpark]:
-    """A PySpark process over the ground's tables, ended on the way out."""
+    """Run a PySpark process over the ground's tables; it is ended on exit."""
     folder = ground.folder("raw-spark")
     with (folder / "stderr.log").open("wb") as log:
         process = subprocess.Popen(
@@ -87,7 +88,7 @@ def _answer(session: Any, statement: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """The child. Whatever Spark prints goes to standard error; answers alone go to the parent."""
+    """Run the child. Spark's output goes to standard error; only answers go to the parent."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     with answers:

@@ -1,7 +1,7 @@
-"""Figures for people: a table on the terminal, and the sections of `docs/benchmarks.md`.
+"""Reports of figures: a table on the terminal, and the sections of `docs/benchmarks.md`.
 
-The page has one section a measure. A run rewrites the sections of the measures that it ran and leaves the others, each of
-which says when and on what machine its figures were taken.
+The page has one section per measure. A run rewrites the sections of the measures that it ran and leaves the others;
+each says when and on what machine its figures were taken.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ run. No test depends on any of these times.
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A measure's figures, and the circumstances: lines about when, where and how."""
+    """A measure's figures, and the circumstances: lines about the time, the machine and the method."""
 
     measure: Measure
     figures: Sequence[Figure]
@@ -45,7 +45,7 @@ def show(console: Console, result: Result) -> None:
 
 
 def write(results: Sequence[Result], order: Sequence[Measure]) -> None:
-    """Put the results into the page, sections in the order of the measures."""
+    """Write the results into the page, with the sections in the order of the measures."""
     found = sections(PAGE.read_text() if PAGE.exists() else "")
     found |= {result.measure.name: _section(result) for result in results}
     kept = [found[measure.name] for measure in order if measure.name in found]

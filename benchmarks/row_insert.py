@@ -1,4 +1,4 @@
-"""Inserting a row at a time, each committed: what a client that does not know better does."""
+"""Measures inserts of one row at a time, each committed: a client that does not batch."""
 
 from __future__ import annotations
 

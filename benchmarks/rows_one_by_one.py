@@ -1,4 +1,4 @@
-"""Inserting many rows one at a time in one transaction, beside PostgreSQL in the same run."""
+"""Measures inserts of many rows, one at a time in one transaction, beside PostgreSQL in the same run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.member import started
 _ROWS: Final = 20_000
 _BAR_SECONDS: Final = 20.0
 _RATIO_BAR: Final = 1.2
-#: Where one of two transactions stands, and how many rows are inserted into both in turns.
+#: The number of rows in one of the two transactions, and the number inserted into both in turns.
 _EARLY: Final = 100
 _TURNS: Final = 1_000
 _TABLES: Final = (
@@ -27,7 +27,7 @@ _INSERT: Final = "insert into measured (id, name) values (%s, %s)"
 
 
 def _run(ground: Ground) -> Iterator[Figure]:
-    # Nothing here is Spark's, and its start would run beside the first rows.
+    # Without Spark, which is not used here and whose start would run beside the first rows.
     with (
         started(ground.folder("rows-one-by-one"), 'start = "lazy"') as member,
         postgres.running(ground, "region") as dsn,
@@ -43,7 +43,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _many(connection: psycopg.Connection[Any], ddl: str) -> float:
-    """Seconds until the commit is told."""
+    """Return the seconds until the commit is acknowledged."""
     _made(connection, ddl)
     rows = [(number, f"row {number}") for number in range(_ROWS)]
     begun = time.perf_counter()
@@ -58,7 +58,9 @@ def _many(connection: psycopg.Connection[Any], ddl: str) -> float:
 def _turns(
     late: psycopg.Connection[Any], early: psycopg.Connection[Any], whose: str, bar: float | None
 ) -> Iterator[Figure]:
-    """A statement each, of a transaction that has inserted nearly all rows and of one that has inserted few."""
+    """Compare single statements, in turns, of a transaction that has inserted nearly all rows and of one that has
+    inserted few.
+    """
     _made(late, _TABLES[0][1])
     for connection, rows in ((late, _ROWS - _TURNS), (early, _EARLY)):
         connection.cursor().executemany(_INSERT, [(number, f"row {number}") for number in range(rows)])

@@ -1,4 +1,4 @@
-"""A short query as a dashboard asks it: prepared, warm, one after another on one connection."""
+"""Measures a short query as a dashboard sends it: prepared, warm, one after another on one connection."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _times(connection: psycopg.Connection[Any], query: bytes, *, parameter: bool = False) -> list[float]:
-    """Milliseconds of each run, from asking to all rows in the client's hands."""
+    """Return the milliseconds of each run, from sending until the client has all rows."""
     taken = []
     for run in range(_WARM + _RUNS):
         started = time.perf_counter()

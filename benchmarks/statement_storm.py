@@ -1,4 +1,6 @@
-"""Statements that take long to read and to plan, and what others see of them: their clients, other clients, the member's memory."""
+"""Measures statements that take long to parse and to plan, and their effect on their clients, on other clients, and on
+the member's memory.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def _repeated(before: str, separator: str, item: Callable[[int], str], after: st
     return lambda size: before + separator.join(map(item, range(size))) + after
 
 
-#: Each kind of statement by its size, and the size.
+#: The kinds of statements, each as a function of its size, with the size.
 _STATEMENTS: Final[Mapping[str, tuple[Callable[[int], str], int]]] = {
     "OR": (_repeated("select count(*) from t where ", " or ", lambda i: f"a = {i}"), 20_000),
     "VALUES": (_repeated("select count(*) from (values ", ",", lambda i: f"({i}, 'a{i}', {i}.5)", ") v"), 50_000),
@@ -48,9 +50,10 @@ _STATEMENTS: Final[Mapping[str, tuple[Callable[[int], str], int]]] = {
 
 
 class _Seen(NamedTuple):
-    """ended: seconds until the client of the statement had its answer. others: the longest `select 1` of another, in seconds.
-    busy: the most processor time that the member's process took during one of these, in seconds. memory: the most that it had,
-    in bytes."""
+    """ended: seconds until the client of the statement had its answer. others: the longest `select 1` of another
+    client, in seconds. busy: the most processor time that the member's process took during one of these, in seconds.
+    memory: the largest memory of the member, in bytes.
+    """
 
     ended: float
     others: float
@@ -87,8 +90,9 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _watched(sluice: member.Member, statements: list[bytes], seconds: float = _TIMEOUT_SECONDS) -> _Seen:
-    """Have clients send the statements, several at once, while another asks something short again and again. seconds: the
-    timeout of the statements."""
+    """Have several clients send the statements at once, while another client sends a short query again and again.
+    seconds: the timeout of the statements.
+    """
     over = threading.Event()
     with ThreadPoolExecutor(_CLIENTS + 1) as threads:
         probe = threads.submit(_probe, sluice, over)
@@ -114,7 +118,7 @@ def _probe(sluice: member.Member, over: threading.Event) -> tuple[float, float, 
 
 
 def _ended(sluice: member.Member, statement: bytes, seconds: float) -> float:
-    """Seconds until the statement has ended, well or not."""
+    """Return the seconds until the statement has ended, with or without an error."""
     options = f"-c statement_timeout={seconds:g}s"
     connection: psycopg.Connection[Any]
     with psycopg.connect(sluice.dsn, autocommit=True, options=options) as connection:

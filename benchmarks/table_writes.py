@@ -1,4 +1,4 @@
-"""Writing and rewriting tables of some size, against raw PySpark writing the same rows as Parquet."""
+"""Measures writes and rewrites of tables of some size, against raw PySpark that writes the same rows as Parquet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _MERGED: Final = 100_000
 
 
 class Change(NamedTuple):
-    """name: for people. statement: of Sluice, on a fresh copy `changed` of `orders`. theirs: the rows that it leaves."""
+    """name: for the report. statement: of Sluice, on a fresh copy `changed` of `orders`. theirs: the query for the
+    rows that remain.
+    """
 
     name: str
     statement: str
@@ -45,7 +47,7 @@ def _changes(ground: Ground) -> Iterator[Change]:
         f"delete from changed where o_orderkey < {tenth}",
         f"select * from orders where not o_orderkey < {tenth}",
     )
-    # TPC-H's keys leave gaps: of these, those that are odd here are no order's.
+    # TPC-H's keys have gaps: the odd keys here belong to no order.
     given = (
         f"select o_orderkey + 8 * (o_orderkey % 2) as k, o_custkey as c from orders where o_orderkey < {4 * _MERGED}"
     )
@@ -92,7 +94,7 @@ def _changed(
 
 
 def _written(raw: raw_spark.RawSpark, path: Path, query: str) -> float:
-    """Seconds of raw PySpark for writing a query's rows."""
+    """Return the seconds in which raw PySpark writes a query's rows."""
     return _seconds(lambda: raw.run(f"insert overwrite directory '{path}' using parquet {query}"))
 
 

@@ -17,13 +17,13 @@ from benchmarks.ground import CORES, Ground
 
 _CLASS: Final = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 _START_SECONDS: Final = 180
-#: It holds a whole result in the driver: in the 1 GB that a member's Spark gets, orders ends with OutOfMemoryError.
+#: The server holds a whole result in the driver: with the 1 GB of a member's Spark, orders fails with OutOfMemoryError.
 HEAP: Final = "4g"
 
 
 @contextlib.contextmanager
 def running(ground: Ground) -> Iterator[int]:
-    """A Thrift Server with the cores that a member's Spark gets and more heap; its port. Ended on the way out."""
+    """Run a Thrift Server with the cores of a member's Spark and more heap; it is ended on exit. Yields its port."""
     folder = ground.folder("thrift-server")
     home = Path(pyspark.__file__).parent
     port = free_port()
@@ -47,7 +47,7 @@ def running(ground: Ground) -> Iterator[int]:
 
 
 def connect(port: int) -> Any:
-    """A PyHive connection."""
+    """Return a PyHive connection."""
     from pyhive import hive
 
     return hive.connect("127.0.0.1", port, username="bench", auth="NOSASL")

@@ -1,4 +1,4 @@
-"""The 22 queries of TPC-H on Spark, through Sluice and without it, in one run."""
+"""Compares the 22 queries of TPC-H on Spark through Sluice with raw PySpark, in one run."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _BAR: Final = 1.10
 
 
 def queries() -> dict[str, str]:
-    """The statements by name, in order."""
+    """Return the statements by name, in order."""
     folder = Path(__file__).with_name("tpch")
     return {path.stem: path.read_text() for path in sorted(folder.glob("q*.sql"))}
 
 
 class Taken(NamedTuple):
-    """Seconds of the clock, and of processors in the whole family of processes, for one statement."""
+    """Seconds of the clock, and of processor time in the whole process family, for one statement."""
 
     clock: float
     processor: float
 
 
 class Pair(NamedTuple):
-    """The best of Sluice's runs and of raw PySpark's, clock and processor time each."""
+    """The best of Sluice's runs and of raw PySpark's, in clock and in processor time."""
 
     ours: Taken
     theirs: Taken
@@ -65,7 +65,7 @@ def _both(
     name: str,
     text: str,
 ) -> Pair:
-    """Sluice and raw PySpark take turns; the first round is to warm up."""
+    """Run Sluice and raw PySpark in turns; the first round is for warming up."""
     ours, theirs = [], []
     for _ in range(1 + _ROUNDS):
         mine, rows = _timed(sluice.pid, lambda: len(connection.execute(text.encode()).fetchall()))

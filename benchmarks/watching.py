@@ -1,4 +1,6 @@
-"""The cost of being watched: TPC-H on the local engine with the console open and scraped, over the same with nobody looking."""
+"""Measures the cost of observation: TPC-H on the local engine with the console open and scraped, compared with nobody
+looking.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
         alone: list[tuple[float, float]] = []
         watched: list[tuple[float, float]] = []
         for number in range(_ROUNDS):
-            # They change places, so that neither is always the first.
+            # The order alternates, so that neither is always the first.
             for seen in (False, True) if number % 2 else (True, False):
                 with _watched(member) if seen else contextlib.nullcontext():
                     (watched if seen else alone).append(_round(member, connection))
@@ -47,7 +49,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 
 def _round(member: Member, connection: psycopg.Connection[Any]) -> tuple[float, float]:
-    """Seconds of the clock, and of the member's processors."""
+    """Return the seconds of the clock, and of the member's processor time."""
     used, started = processor.seconds(member.pid), time.perf_counter()
     for text in queries().values():
         connection.execute(text.encode()).fetchall()
@@ -61,7 +63,7 @@ def _median(values: list[float]) -> float:
 
 @contextlib.contextmanager
 def _watched(member: Member) -> Iterator[None]:
-    """With a page open that follows what runs, and a scrape each second."""
+    """Within the block, keep a page open that follows the running statement, and scrape each second."""
     over = threading.Event()
     threads = [threading.Thread(target=work, args=(member, over)) for work in (_page, _scrapes)]
     for thread in threads:
@@ -82,7 +84,7 @@ def _scrapes(member: Member, over: threading.Event) -> None:
 
 
 def _page(member: Member, over: threading.Event) -> None:
-    """A page that is open: it follows the statement that it was last told of as running."""
+    """Act as an open page, which follows the statement that was last reported as running."""
     address = urlsplit(member.console)
     websocket = WSConnection(ConnectionType.CLIENT)
     with socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=30) as connection:

@@ -1,4 +1,4 @@
-"""Many sessions that write to one table at once: nothing that was acknowledged is lost, nothing is there twice."""
+"""Checks many sessions that write to one table at once: no acknowledged change is lost, and none is there twice."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _SECONDS: Final = 60.0
 
 
 class _Writer(ClientThread):
-    """Inserts, and now and then changes and deletes, rows of its own until the time is over.
+    """Inserts, and occasionally updates and deletes, rows of its own until the time is over.
 
-    kept: the rows that must be there, by id, as the server acknowledged them.
+    kept: the rows that must exist, by id, as the server acknowledged them.
     """
 
     def __init__(self, number: int, connection: psycopg.Connection[Any]) -> None:
@@ -40,7 +40,7 @@ class _Writer(ClientThread):
             del self.kept[row - 1]
 
     def _repeated(self, statement: str, arguments: tuple[int, ...]) -> None:
-        """Until it is committed: a conflict (40001) has changed nothing."""
+        """Repeat a statement until it is committed: a conflict (40001) has changed nothing."""
         while True:
             try:
                 count = self.connection.execute(statement.encode(), arguments).rowcount

@@ -1,13 +1,16 @@
-"""What the project depends on, checked: `make audit`.
+"""Checks the project's dependencies: `make audit`.
 
-Without a network: the locks pin everything that pyproject.toml asks for and what that needs, each once and exactly, and
-requirements.lock alone what a member runs with (an image has nothing else); the environment is the locks'; `pip check` finds no
-contradiction; every package has a licence of those that are known to be fine.
-With one: pip-audit, in an environment of its own, looks for advisories on every pin. Where it cannot be had or PyPI not be
-reached, that is said, and is no failure unless `--online` is given.
+Without a network it checks that the locks pin everything that pyproject.toml asks for and what that needs, each once
+and exactly; that requirements.lock alone pins everything with which a member runs (an image has nothing else); that the
+environment matches the locks; that `pip check` finds no contradiction; and that every package has a licence that is
+known to be acceptable.
 
-The locks have no hashes: they would name the wheels of one kind of machine. PyPI never gives another file under a name that it has
-given out; a mirror that is not believed to do so needs pip's `--require-hashes` and locks of their own.
+With a network, pip-audit runs in an environment of its own and looks for advisories on every pin. If pip-audit cannot
+be installed or PyPI cannot be reached, the script reports that, and fails only if `--online` is given.
+
+The locks have no hashes, because hashes would name the wheels of one kind of machine. PyPI never serves another file
+under a name that it has given out; a mirror that is not trusted to do the same needs pip's `--require-hashes` and locks
+of its own.
 """
 
 from __future__ import annotations
@@ -25,19 +28,21 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-#: What a member runs with, and what is needed to develop beside that.
+#: The lock of a member's dependencies, and that of the further ones for development.
 LOCK: Final = ROOT / "requirements.lock"
 DEV_LOCK: Final = ROOT / "requirements-dev.lock"
 AUDITOR: Final = "pip-audit==2.10.1"
 _PIN: Final = re.compile(r"([A-Za-z0-9._-]+)==([^\s;]+)$")
-#: Words of licences, as packages name theirs, under which others' programs may use a library.
+#: Words in package metadata that name licences which allow the use of a library in other programs.
 _FREE: Final = re.compile(
     r"\b(MIT(-0)?|BSD|Apache|ISC|PSF|Python Software Foundation|MPL|Mozilla|LGPL|Zlib|0BSD|Unlicense)\b", re.IGNORECASE
 )
 
 
 def pins() -> dict[str, str]:
-    """Both locks: versions by name. Ends the program where a line is no exact pin, or a name comes twice."""
+    """Return the versions in both locks by name. Exits the program if a line is not an exact pin, or if a name occurs
+    twice.
+    """
     found: dict[str, str] = {}
     for lock in (LOCK, DEV_LOCK):
         for name, version in pins_of(lock):
@@ -58,14 +63,14 @@ def pins_of(lock: Path) -> Iterator[tuple[str, str]]:
 
 
 def _asked(*, to_run: bool) -> list[Requirement]:
-    """Read the requirements of pyproject.toml: to run, and else to develop as well."""
+    """Read the requirements of pyproject.toml. to_run: without those that are only for development."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     more = () if to_run else project["optional-dependencies"]["dev"]
     return [Requirement(text) for text in (*project["dependencies"], *more)]
 
 
 def needed(locked: dict[str, str], asked: list[Requirement], where: str) -> Iterator[str]:
-    """Find pins that are not what is asked for, and not what that needs. where: the name of the pins."""
+    """Yield requirements, and what they need in turn, that the pins do not satisfy. where: the name of the pins."""
     seen: set[tuple[str, str]] = set()
     waiting = [("pyproject.toml", requirement) for requirement in asked]
     while waiting:
@@ -83,7 +88,9 @@ def needed(locked: dict[str, str], asked: list[Requirement], where: str) -> Iter
 
 
 def mismatches(locked: dict[str, str]) -> Iterator[str]:
-    """Find locks that are not what pyproject.toml and its packages need, and an environment that is not the locks'."""
+    """Yield differences of the locks from the needs of pyproject.toml and its packages, and of the environment from
+    the locks.
+    """
     to_run = dict(pins_of(LOCK))
     yield from needed(to_run, _asked(to_run=True), LOCK.name)
     yield from needed(locked, _asked(to_run=False), f"{LOCK.name} and {DEV_LOCK.name}")
@@ -110,7 +117,7 @@ def _needs(name: str, extra: str) -> Iterator[Requirement]:
 
 
 def licence(name: str) -> str:
-    """What a package says of its licence, in whichever of the three places."""
+    """Return the licence in a package's metadata, from whichever of the three fields has it."""
     said = metadata.metadata(name)
     classifiers = [
         line.split("::")[-1].strip() for line in said.get_all("Classifier", []) if line.startswith("License")
@@ -131,7 +138,7 @@ def _contradictions() -> Iterator[str]:
 
 
 def _advisories(*, required: bool) -> int:
-    """pip-audit's word on every pin. Returns how the program ends."""
+    """Run pip-audit on every pin. Returns the exit status."""
     folder = ROOT / "build" / "audit"
     program = folder / "bin" / "pip-audit"
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)

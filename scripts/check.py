@@ -1,14 +1,15 @@
-"""The verdict on an edit: format, lint, types and import contracts of everything, and the unit tests nearest to what changed.
+"""Checks an edit: format, lint, types and import contracts of everything, and the unit tests nearest to the change.
 
     python scripts/check.py [--since COMMIT]
 
-What changed is what differs from COMMIT (HEAD if not given, and if nothing differs from that, the last commit), files that git
-does not know yet included. The import graph gives the tests: those of `tests/unit`, `tests/properties` and `tests/golden` that
-import a changed module, themselves or through `tests/support`; where none does, those that import an importer of it, and so on.
-Half of the tree imports some modules: then the `FILES_MAX` nearest test files run, those of the folder that mirrors the module's
-first, and the rest is left to `make test`. So are most cases of parametrized tests: `CASES_MAX` of each run.
+The changed files are those that differ from COMMIT, including files that git does not track yet. COMMIT defaults to
+HEAD, or if nothing differs from HEAD, to the commit before it. The import graph selects the tests: those of
+`tests/unit`, `tests/properties` and `tests/golden` that import a changed module, directly or through `tests/support`;
+if there are none, those that import an importer of it, and so on. Half of the tree imports some modules: then only the
+`FILES_MAX` nearest test files run, those of the folder that mirrors the module's first, and the rest is left to `make
+test`. Of each parametrized test `CASES_MAX` cases run.
 
-Types are checked while the tests run. Exit status 1 if anything fails.
+Types are checked while the tests run. The exit status is 1 if anything fails.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _TESTED: Final = ("tests/unit", "tests/properties", "tests/golden")
 
 
 def changed_files(since: str) -> list[Path]:
-    """Paths of Python files below the root that differ from a commit, or are new."""
+    """Return the paths of Python files below the root that differ from a commit, or are new."""
     differing = [*_git("diff", "--name-only", since), *_git("ls-files", "--others", "--exclude-standard")]
     return [path for path in map(Path, differing) if path.suffix == ".py" and (ROOT / path).exists()]
 
@@ -45,7 +46,7 @@ def _git(*words: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Tests:
-    """The test files, and which modules of ours each imports, itself or through `tests/support`."""
+    """The test files, and the product's modules that each imports, directly or through `tests/support`."""
 
     graph: grimp.ImportGraph
     _support: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -56,7 +57,7 @@ class Tests:
         return {path.relative_to(ROOT): self._imports_of(path) for path in files}
 
     def near(self, changed: Iterable[Path]) -> list[Path]:
-        """Test files for changed files, the nearest first, each once."""
+        """Return the test files for changed files, the nearest first, each once."""
         found: dict[Path, None] = {}
         for path in changed:
             found |= dict.fromkeys(self._near_file(path))
@@ -122,7 +123,7 @@ def _run_tests(files: list[Path]) -> bool:
         return True
     if len(files) > FILES_MAX:
         print(f"{len(files) - FILES_MAX} more test files import what changed: make test runs them")
-    # One process: what is chosen is short, and a second one would collect it again beside the type checker.
+    # One process: the chosen tests are short, and a second process would collect them again beside the type checker.
     return _run("pytest", "-q", "-m", "not long", "--cases", str(CASES_MAX), *map(str, files[:FILES_MAX]))
 
 

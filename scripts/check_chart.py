@@ -1,9 +1,10 @@
-"""The Helm chart, checked without Helm: `make chart`.
+"""Checks the Helm chart without Helm: `make chart`.
 
-Its templates are rendered by Go's own template engine (an npm package has it as WebAssembly) for several sets of values, which have
-to be as values.schema.json says; every document has to be as Kubernetes' schemas say (kubernetes-validate, strictly: no unknown
-keys); and the member's configuration that comes out has to be one that a member starts with. Both tools are installed into
-build/chart, from npm and PyPI. What this does not show: that Helm takes the chart, and that a cluster runs it.
+The script renders the chart's templates with Go's own template engine (an npm package has it as WebAssembly) for
+several sets of values, and makes three checks: the values have to match values.schema.json; every document has to match
+Kubernetes' schemas (kubernetes-validate, strictly: no unknown keys); and a member has to start with the configuration
+that results. Both tools are installed into build/chart, from npm and PyPI. The check does not show that Helm accepts
+the chart, nor that a cluster runs it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ TOOLS: Final = ROOT / "build" / "chart"
 RENDERER: Final = "@evertdespiegeleer/go-template@1.0.2"
 VALIDATOR: Final = "kubernetes-validate==1.37.0"
 VERSIONS: Final = ("1.28", "1.32", "1.37")
-#: What differs from values.yaml, by key.
+#: Values that differ from values.yaml, by key.
 VARIANTS: Final[tuple[dict[str, Any], ...]] = (
     {},
     {
@@ -90,7 +91,7 @@ def _rendered(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _understood(text: str, values: dict[str, Any]) -> None:
-    """Read the configuration as a pod's member does."""
+    """Read the configuration as a pod's member does, and check it."""
     sys.path.insert(0, str(ROOT))
     from server.config.config import load
 

@@ -1,9 +1,11 @@
 # ruff: noqa: S608 -- the texts are made of one another
-"""Asks a PostgreSQL 15 for its catalog as Sluice shows it, and writes it down (`engine.pg_catalog.builtin`): which relations
-pg_catalog and information_schema have, with their columns and definitions, and the rows of those that are the same here.
+"""Reads the catalog of a PostgreSQL 15, as far as Sluice shows it, and writes it to files
+(`engine.pg_catalog.builtin`): the relations of pg_catalog and information_schema with their columns and definitions,
+and the rows of those relations that are the same here.
 
-Started by `make catalog`, which has to run again only where a type or a relation is added. `extract` and `shapes` are what the
-test calls, too. Rows that speak of types that are not here are left out, and what counts a server's own history is made plain.
+`make catalog` runs it; it has to run again only when a type or a relation is added. The test calls `extract` and
+`shapes`, too. Rows that refer to types that do not exist here are left out, and values that count a server's own
+history are reset.
 """
 
 from __future__ import annotations
@@ -29,15 +31,15 @@ from wire.types.carriers import carrier
 if TYPE_CHECKING:
     from engine.pg_catalog.declared import SystemRelation
 
-#: Those that pg_catalog's and information_schema's own relations are, among which no toast tables.
+#: Relations of pg_catalog and information_schema themselves, without toast tables.
 _OWN = "relnamespace in (11, 'information_schema'::regnamespace) and oid < 16384"
 _OF_OWN = f"(select oid from pg_class where {_OWN})"
-#: What information_schema's columns are of.
+#: The domains that are the types of information_schema's columns.
 _DOMAINS = "(typnamespace = 'information_schema'::regnamespace and typtype = 'd')"
 _OF_DOMAINS = f"(select oid from pg_type where {_DOMAINS})"
-#: The rows of its relations.
+#: The row types of these relations.
 _OF_ROWS = f"(select oid from pg_type where typrelid in {_OF_OWN})"
-#: Which rows of each, as SQL; of the others all. `here` are the types that are.
+#: The condition on the rows of each relation; of the others, all rows. `here`: the OIDs of the types that Sluice has.
 _WHICH = {
     "pg_type": f"oid = any(here) or {_DOMAINS} or typelem in {_OF_DOMAINS} or typrelid in {_OF_OWN} or typelem in {_OF_ROWS}",
     "pg_proc": "prorettype = any(here) and proargtypes::oid[] <@ here"
@@ -59,7 +61,7 @@ _WHICH = {
     # The comment of the schema public is a user's to change.
     " and (classoid, objoid) <> (2615, 2200)",
 }
-#: Columns that say what has happened in a server, or are trees that say nothing to anybody, and what is written for them.
+#: Columns with a server's history, or with internal trees, and the values written in their place.
 _PLAIN = {
     "proargdefaults": "null", "prosqlbody": "null", "typdefaultbin": "null", "ev_qual": "null", "ev_action": "null",
     "conbin": "null", "indexprs": "null", "indpred": "null", "attmissingval": "null", "relpages": "0", "reltuples": "-1",
@@ -78,7 +80,7 @@ union all select kind, oid, 0, said, said from pg_proc, lateral (values
   ('function', case when prokind <> 'a' then pg_get_functiondef(oid) end), ('arguments', pg_get_function_arguments(oid)),
   ('identity arguments', pg_get_function_identity_arguments(oid)), ('result', pg_get_function_result(oid))) s(kind, said)
 where said is not null and oid < 16384) as definitions"""
-#: Relations of ours with rows of PostgreSQL's, and what these are asked from.
+#: Sluice's relations that contain rows of PostgreSQL's, and the relations from which these are read.
 _SOURCES = {"object_definitions": _DEFINITIONS, "keywords": "pg_get_keywords()"}
 _SHAPES = """
 select n.nspname as schema, c.relname as name, c.oid::int8 as oid,
@@ -92,7 +94,7 @@ group by 1, 2, 3, c.oid, c.relkind order by 3"""
 
 
 def shapes(connection: psycopg.Connection[Any]) -> pa.Table:
-    """Every relation: its schema, name, OID, columns, and how it is defined if it is a view."""
+    """Return every relation: its schema, name, OID, columns, and the definition of a view."""
     cursor = connection.execute(_SHAPES)
     names = [column.name for column in cursor.description or ()]
     values = zip(*cursor.fetchall(), strict=True)
@@ -100,14 +102,14 @@ def shapes(connection: psycopg.Connection[Any]) -> pa.Table:
 
 
 def stored() -> Iterator[SystemRelation]:
-    """The relations of which PostgreSQL's rows are kept. pg_settings is one for what is said of each."""
+    """Yield the relations whose rows are taken from PostgreSQL. pg_settings is among them for its descriptions."""
     from engine.pg_catalog import SYSTEM
 
     return (relation for relation in SYSTEM.values() if relation.stored or relation.name == "pg_settings")
 
 
 def extract(relation: SystemRelation, connection: psycopg.Connection[Any]) -> pa.Table:
-    """A relation's rows as the server has them, in carriers."""
+    """Return a relation's rows as the server has them, in carriers."""
     columns = relation.declared_columns()
     source = _SOURCES.get(relation.name)
     query = sql.SQL("select {} from {}, (select %s::oid[]) as types(here) where {} order by 1, 2, 3").format(
@@ -122,7 +124,7 @@ def extract(relation: SystemRelation, connection: psycopg.Connection[Any]) -> pa
 
 
 def _wanted(column: TableColumn) -> sql.Composable:
-    """A column as psycopg reads it into what its carrier holds."""
+    """Return the expression with which psycopg reads a column as a value that its carrier holds."""
     name = sql.Identifier(column.name)
     if column.name in _PLAIN:
         return sql.SQL(_PLAIN[column.name])  # type: ignore[arg-type]

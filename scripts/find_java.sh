@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes sure that a Java of version 17 or later is there, which Spark needs; installs one where the system's package
-# manager allows, else says what to do.
+# Checks for Java 17 or later, which Spark needs; installs it if the system's package manager allows, and otherwise prints what to
+# do.
 set -euo pipefail
 major() { "$1" -version 2>&1 | sed -nE '1s/.*version "([0-9]+).*/\1/p'; }
 enough() { local found; found=$(command -v "$1" 2>/dev/null) && [ -n "$found" ] && [ "$(major "$found")" -ge 17 ] 2>/dev/null; }

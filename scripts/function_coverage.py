@@ -1,11 +1,12 @@
 # ruff: noqa: S608 -- the statements are made of names in the function table
-"""Which of PostgreSQL 15's functions are answered: each signature is called with nulls on a member, and what is refused (0A000) or
-not known (42883) is listed by kind.
+"""Lists the functions of PostgreSQL 15 that a member does not answer: it calls each signature with nulls, and lists by
+kind those that are refused (0A000), that or whose types are unknown (42883, 42704), or that end with an internal error
+(XX000).
 
     PYTHONPATH=.:tests .venv/bin/python scripts/function_coverage.py [--write]
 
-`--write` puts the table into docs/compatibility.md. Which signatures there are stands in `engine.sql.functions.signatures`, which
-leaves out what serves as the inside of types and indexes.
+`--write` puts the table into docs/compatibility.md. The signatures are in `engine.sql.functions.signatures`, which
+leaves out functions that only implement types and indexes.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ PAGE: Final = Path(__file__).parent.parent / "docs" / "compatibility.md"
 _BEGIN: Final = "<!-- functions: written by scripts/function_coverage.py -->\n"
 _END: Final = "<!-- /functions -->\n"
 _REFUSED: Final = ("0A000", "42883", "42704", "XX000")
-#: What stands for a polymorphic argument.
+#: The expressions for polymorphic arguments.
 _STANDS_FOR: Final = {
     **dict.fromkeys(("any", "anyelement", "anynonarray", "anycompatible", "anycompatiblenonarray"), "null::int4"),
     **dict.fromkeys(("anyarray", "anycompatiblearray"), "null::int4[]"),
     "anyrange": "null::int4range", "anymultirange": "null::int4multirange", "record": "row(1, 2)",
 }  # fmt: skip
-#: Kinds by a type that an argument or the result has; the first counts.
+#: The kind of a function by the types of its arguments and result; the first match counts.
 _BY_TYPE: Final = (
     ("json", ("json", "jsonb", "jsonpath")),
     ("text search", ("tsvector", "tsquery", "regconfig")),
@@ -69,7 +70,7 @@ def kind(row: Function) -> str:
 
 
 def call(row: Function) -> str:
-    """A statement that calls a signature with nulls."""
+    """Return a statement that calls a signature with nulls."""
     args = [_null(typ) for typ in row.args]
     if row.kind == "ordered_set":
         return f"select {row.name}({', '.join(args[:-1])}) within group (order by {args[-1]})"
@@ -87,7 +88,9 @@ def _null(typ: t.PgType) -> str:
 
 
 def asked(connection: psycopg.Connection[Any]) -> Iterator[tuple[Function, bool]]:
-    """Every signature, and whether it is answered: any error but the refusals is PostgreSQL's own of nulls."""
+    """Yield every signature, and whether it is answered: any error other than the refusals is PostgreSQL's own error
+    for nulls.
+    """
     for row in signatures.functions():
         try:
             connection.execute(call(row)).fetchall()
@@ -110,7 +113,7 @@ def table(found: list[tuple[Function, bool]]) -> str:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, local_member(Path(folder)) as member, member.connect() as connection:
-        # Where it lacks a function, Spark would be started for nothing: what it alone has is none of the list.
+        # Otherwise a function that the local engine lacks would start Spark; no listed function exists in Spark only.
         connection.execute("set sluice.engine = local")
         made = table(list(asked(connection)))
     if "--write" not in sys.argv:

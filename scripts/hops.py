@@ -1,13 +1,13 @@
-"""Count the files that a SELECT and an INSERT pass, and the climbs back.
+"""Count the files that a SELECT and an INSERT pass, and the calls that climb to a higher room.
 
     PYTHONPATH=.:tests python scripts/hops.py            # print the figures
     PYTHONPATH=.:tests python scripts/hops.py --files    # and the files, and the climbs with how often each is made
 
-A client sends a prepared statement to a member of this process. It is counted when its plan has been cached, from the bytes of Bind
-to those of CommandComplete, all threads together: so the figure of the SELECT is the way of a statement, and not the number of
-passes of the planner. An INSERT ... SELECT is bound and planned anew, and its figure has them. A climb is a call from a file of a
-lower room to one of a higher room, in the order of the import contracts (`pyproject.toml`); to receive a call is no climb for a
-room that the contracts do not name.
+A client sends a prepared statement to a member in this process. It is counted when its plan is cached, from the bytes
+of Bind to those of CommandComplete, over all threads: so the figure of the SELECT is the path of a statement, and not
+the number of passes of the planner. An INSERT ... SELECT is bound and planned anew, and its figure includes that. A
+climb is a call from a file of a lower room to a file of a higher room, in the order of the import contracts
+(`pyproject.toml`); a call into a room that the contracts do not name is no climb.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STATEMENTS: Final[Mapping[str, str]] = {
 
 
 def ranks() -> dict[str, int]:
-    """The place of each room that a contract names: a higher one may import those below."""
+    """Return the rank of each room that a contract names: a room may import those of lower rank."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     layers = {contract["name"]: contract["layers"] for contract in contracts if contract["type"] == "layers"}
     order: list[str] = []

@@ -1,11 +1,11 @@
-"""Figures of the code's structure, and the limits that `make lint` holds them to.
+"""Figures of the code's structure, and the limits that `make lint` enforces.
 
     python scripts/house.py            # print the figures
     python scripts/house.py --check    # exit status 1 if a figure is over its limit, or if the map in docs/architecture.md is old
     python scripts/house.py --map      # write that map
 
-Imports are counted wherever they are: under TYPE_CHECKING and inside functions too. A limit is the figure that has been reached;
-it is lowered with the figure.
+Imports are counted wherever they are: under TYPE_CHECKING and inside functions too. A limit is the best figure so far;
+it is lowered whenever the figure is.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGES: Final = ("wire", "engine", "server")
 Graph = Mapping[str, Set[str]]
-#: What a class is to have at the most: functions in its body, properties included, whether it composes others or not.
+#: The limit of functions in a class's body, properties included, whether it composes others or not.
 METHODS_MAX: Final = 25
-#: What a module is to have at the most: import statements, wherever they are.
+#: The limit of import statements in a module, wherever they are.
 IMPORTS_MAX: Final = 30
 
-#: The first word of a docstring that is a clause without a subject.
+#: First words of docstrings that are clauses without a subject.
 _HEADLESS: Final = re.compile(
     r"(What|Who|Whom|Whose|Of|As|Those|That|Since|From where|How much is|Which)\b(?! is\b.*\?)"
 )
@@ -131,7 +131,7 @@ class House:
         return [n for tree in self.trees.values() for n in ast.walk(tree) if isinstance(n, _FUNCTIONS)]
 
     def figures(self) -> Mapping[str, int]:
-        """Each figure by its name; less is better for all."""
+        """Return each figure by its name; for all of them less is better."""
         documented = (*self.trees.values(), *self.functions, *self._classes())
         docstrings = [text for node in documented if (text := ast.get_docstring(node)) is not None]
         loose = [name for name in self.trees if name.count(".") == 1 and not self._is_package(name)]
@@ -167,7 +167,7 @@ _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def circles(graph: Graph) -> list[list[str]]:
-    """The strongly connected components of more than one node (Tarjan 1972)."""
+    """Return the strongly connected components of more than one node (Tarjan 1972)."""
     number: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -217,7 +217,7 @@ def _is_participle(name: str) -> bool:
 
 
 def rooms() -> str:
-    """The packages as rows of a table: a path, and the first sentence of the package's docstring."""
+    """Return the packages as rows of a table: a path, and the first sentence of the package's docstring."""
     rows = ["| room | what it has |", "|---|---|"]
     for path in sorted(path for package in PACKAGES for path in (ROOT / package).rglob("__init__.py")):
         said = ast.get_docstring(ast.parse(path.read_text())) or ""
@@ -227,7 +227,7 @@ def rooms() -> str:
 
 
 def with_map(page: str) -> str:
-    """A page with the table of `rooms` between its marks."""
+    """Return a page with the table of `rooms` between its marks."""
     before, rest = page.split(_MAP_BEGINS)
     return f"{before}{_MAP_BEGINS}\n{rooms()}\n{_MAP_ENDS}{rest.split(_MAP_ENDS)[1]}"
 
@@ -235,7 +235,7 @@ def with_map(page: str) -> str:
 _PAGE: Final = ROOT / "docs" / "architecture.md"
 _MAP_BEGINS: Final = "<!-- rooms: written by scripts/house.py --map -->"
 _MAP_ENDS: Final = "<!-- end of rooms -->"
-#: What has been reached.
+#: The limits: the best figures so far.
 LIMITS: Final[Mapping[str, int]] = {
     "circles of modules": 0,
     "modules in circles": 0,

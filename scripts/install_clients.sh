@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what the tests compare with and connect through: PostgreSQL 15 (server and psql), its JDBC and ODBC drivers, PgBouncer, and
-# Chromium for the console.
-# Of node and npm whatever is there is taken.
-# Debian 12's packages; the tests that need one of them say so when it is missing.
+# Installs the programs with which the tests compare and connect: PostgreSQL 15 (server and psql), its JDBC and ODBC drivers,
+# PgBouncer, and Chromium for the console.
+# An installed node and npm are used whatever their versions.
+# The packages are Debian 12's; a test that needs a missing one says so.
 set -euo pipefail
 packages=(postgresql-15 postgresql-client-15 libpostgresql-jdbc-java unixodbc odbc-postgresql pgbouncer chromium)
 missing=()

@@ -1,7 +1,8 @@
 """Takes the pictures of the console for README and docs: `make screenshots`.
 
-Three real members serve TPC-H data at scale 0.1 in several files a table. A cursor over a distributed query is suspended, so that
-its edges stand under back-pressure, while another one runs; Debian's Chromium takes the pictures into docs/images.
+Three real members serve TPC-H data at scale 0.1 in several files a table. A cursor over a distributed query is
+suspended, so that its edges are under backpressure, while another query runs; Debian's Chromium takes the pictures into
+docs/images.
 """
 
 from __future__ import annotations

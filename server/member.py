@@ -1,8 +1,8 @@
-"""One running member: the engine, the listeners and the console, from start to a clean end.
+"""One running member: the engine, the listeners and the console, from start to an orderly shutdown.
 
-Everything is closed in reverse order: clients first, so that no query is under way when the engines stop. Before that the member
-drains: it is given nothing new, and what has begun, for its own clients or for other members, may go on for
-`cluster.drain_seconds`.
+Everything is closed in reverse order: clients first, so that no query is running when the engines stop. Before that the
+member drains: it accepts nothing new, and work that has begun, for its own clients or for other members, may continue
+for `cluster.drain_seconds`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ if TYPE_CHECKING:
     from server.processes.place import Place
 
 log: Final = logging.getLogger(__name__)
-#: Where the tasks of a member connect that is alone.
+#: The address to which Spark's tasks connect on a member that is alone.
 _FOR_TASKS: Final = Address("127.0.0.1", 0)
 
 
 class Member:
-    """See the module's docstring. Made and used on one loop. place: among the processes of one server; None: it is alone."""
+    """See the module's docstring. Made and used on one loop. place: its place among the processes of one server; None:
+    it is the only one.
+    """
 
     def __init__(self, config: Config, place: Place | None = None) -> None:
         self._config = config
@@ -63,18 +65,19 @@ class Member:
         host = self.clients.host
         self.routers = ClusterRouters(mesh, self.engine.monitor, self.clients.registry, host.ended, self.status)
         self.console: ConsoleServer | None = None
-        #: Why clients cannot connect; empty while they can.
+        #: The reason why clients cannot connect; empty if they can.
         self._unready = "starting"
         self.http: Door | None = None
 
     async def start(self) -> None:
-        """Listen, begin to start Spark, and look for the others, if there are any. Raises CannotStart; whatever had begun is
-        closed again."""
+        """Start the listeners, begin to start Spark, and dial the other members, if there are any. Raises CannotStart;
+        then everything that had begun is closed again.
+        """
         try:
             if self._config.in_cluster:
                 await self._listen("mesh", self._config.mesh, self.listener.start())
             await self.engine.start()
-            # Starlette and FastAPI are slow to import: on a thread, and FastAPI only where the door is wanted.
+            # Starlette and FastAPI are slow to import, so they are imported on a thread, and FastAPI only for the HTTP door.
             self.console = await asyncio.to_thread(self._new_console)
             console = Address.parse(self._config.console)
             await self._listen("console", self._config.console, self.console.start(console))
@@ -99,7 +102,9 @@ class Member:
         await self._listen("listen", self._config.listen, self.clients.start(listen.host, listen.port))
 
     def _meet(self) -> str:
-        """Admit the others; where they find this member, empty for one that is alone."""
+        """Accept connections of other members. Returns the address at which they reach this member, empty for one that
+        is alone.
+        """
         if not self._config.in_cluster:
             return ""
         told = self._config.cluster.advertise or reachable_address(Address(*self.listener.address))
@@ -142,8 +147,9 @@ class Member:
             raise CannotStart(f"{key}: cannot listen on {address}: {error.strerror or error}") from None
 
     async def close(self) -> None:
-        """Take nothing new, let what has begun go on for a while, and end the rest: all of it, whatever goes wrong with a
-        part, whose error is raised then."""
+        """Shut down: accept nothing new, drain for a limited time, and end the rest. If closing a part fails, the
+        others are closed all the same, and the error is raised at the end.
+        """
         self._unready = "draining"
         self.link.drain()
         with contextlib.suppress(TimeoutError):
@@ -164,7 +170,7 @@ class Member:
         )
 
     async def reload(self) -> None:
-        """Read certificates and hba rules anew, for connections to come. A mistake leaves what there is."""
+        """Read certificates and hba rules again, for future connections. If there is a mistake, the current ones stay."""
         try:
             self.gate.access = await asyncio.to_thread(self._config.access)
         except AccessError as error:
@@ -183,7 +189,9 @@ class Member:
         )
 
     async def _process_states(self) -> Mapping[str, Mapping[str, Any]]:
-        """The state of each process of the server, by its number. One that does not answer in time is left out."""
+        """Return the state of each process of the server, by its number. A process that does not answer in time is
+        left out.
+        """
         assert self._place is not None, "asked for in a server of several processes only"
         names = self._place.names(self._config.member)
         told = (await self.routers.activity.ask(["status"], of=names)).told
@@ -191,7 +199,7 @@ class Member:
         return {numbers[name]: json.loads(answer.status) for name, answer in told.items()}
 
     async def status(self) -> Mapping[str, Any]:
-        """The member's state, for the console."""
+        """Return the member's state, for the console."""
         from server.http.member_status import read_status
 
         return await read_status(self.engine, self.link, self.gate, self.clients, self.routers.cursors, self.http)

@@ -1,15 +1,15 @@
 # ruff: noqa: E402 -- the garbage collector rests while the rest is imported
-"""`sluice serve`: a member's process, from its log and its loop to its end.
+"""`sluice serve`: a member's process, from the setup of its log and event loop to its exit.
 
-It prints one line when clients can connect, and ends on SIGTERM or SIGINT with everything closed in reverse order
-(`server.member`).
+It prints one line when clients can connect, and on SIGTERM or SIGINT closes everything in reverse order
+(`server.member`) and exits.
 """
 
 from __future__ import annotations
 
 import gc
 
-# What is imported stays, and to look through it for garbage again and again takes a sixth of the imports' time.
+# Imported objects stay alive; collecting garbage among them repeatedly takes a sixth of the imports' time.
 gc.disable()
 
 import asyncio
@@ -42,19 +42,21 @@ if TYPE_CHECKING:
     from server.processes.place import Place
 
 log: Final = logging.getLogger(__name__)
-#: How long everything that is left may take to end, once what had begun had its time.
+#: Seconds for the shutdown after the members' drain time.
 _END_SECONDS: Final = 15.0
 
 
 async def _serve(config: Config, place: Place | None) -> bool:
-    """Serve until told to stop; whether all threads have ended that are in the way of the interpreter's end."""
+    """Serve until a signal ends the process. Returns whether all threads have ended that would block the interpreter's
+    exit.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     member = Member(config, place)
     await member.start()
-    # What has come so far stays: to look through it again and again for garbage stops every session for 0.1 s and more.
+    # The objects made so far stay alive; collections that visit them would stop every session for 0.1 s and more.
     gc.collect()
     gc.freeze()
     engine = member.engine
@@ -90,20 +92,20 @@ async def _serve(config: Config, place: Place | None) -> bool:
             unused.close()
             collections.close()
             last.cancel()
-            # What DuckDB's binding finds frozen when the interpreter ends, it takes for leaked and says so on and on.
+            # DuckDB's binding reports objects that are frozen when the interpreter ends as leaked, in many lines.
             gc.unfreeze()
     return not engine.abandoned_threads
 
 
 def _end_anyway() -> None:
-    """The member does not end: somebody waits for what will not come. Say who, for the log, and leave."""
+    """End a process whose shutdown hangs, after printing its threads' stacks."""
     print(f"sluice: the member could not end within {_END_SECONDS:g} s; its threads are:", file=sys.stderr)  # noqa: T201
     faulthandler.dump_traceback()
     os._exit(1)
 
 
 def configure_log(config: Config) -> None:
-    """Have the process's log written as the configuration says."""
+    """Configure the process's log by the configuration."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter_of(read_setting(config, "log_destination"), read_setting(config, "log_line_prefix")))
     logging.basicConfig(level=config.log_level.upper(), handlers=[handler])
@@ -116,7 +118,7 @@ def _print_line(line: str) -> None:
 
 
 def run(config: Config, place: Place | None = None) -> int:
-    """Serve until told to stop; the process's exit status. place: of one of several processes."""
+    """Serve until a signal ends the process. Returns the process's exit status. place: of one of several processes."""
     configure_log(config)
     raise_limit()
     try:
@@ -138,8 +140,9 @@ def run(config: Config, place: Place | None = None) -> int:
 
 
 def _leave() -> NoReturn:
-    """End the process beside a thread that DuckDB keeps: what it would come back to must not be torn down before. All else is
-    closed, and the log says what was abandoned."""
+    """End the process although DuckDB still holds a thread, without tearing down what the thread would return to.
+    Everything else is closed, and the log names what was abandoned.
+    """
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

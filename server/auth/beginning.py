@@ -1,4 +1,6 @@
-"""How a client begins: what its startup packet says, or a login through another door."""
+"""The result of a client's admission, from its startup packet or from a login through another door: user, database,
+settings.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A client's startup parameters. settings: from `options` first, then from the parameters themselves, as sent."""
+    """A client's startup parameters. settings: as sent; those in `options` come first, then the parameters themselves."""
 
     protocol: tuple[int, int]
     user: str

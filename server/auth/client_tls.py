@@ -1,14 +1,16 @@
-"""TLS for clients: the certificate that this member shows them, and whose certificates it asks them for.
+"""TLS for clients: the certificate that this member presents, and the authority by which it verifies clients'
+certificates.
 
-A context is made once for each reading of the files and never changed: a reload makes another one, so that handshakes that
-are under way, and what was encrypted with the last one, go on untouched. A connection remembers which it was accepted with,
-since the channel binding of SCRAM is of the certificate that its client has seen.
+Each reading of the files makes a new context, which is never changed. A reload therefore does not disturb handshakes in
+progress or connections that were encrypted with an earlier context. A connection remembers the context with which it
+was accepted, because SCRAM's channel binding covers the certificate that the client has seen.
 
-With `client_ca` clients are asked for a certificate and may show none; whether one is needed is for the hba rules to say, as in
-PostgreSQL. A certificate that the authority did not sign ends the handshake.
+With `client_ca`, the member requests a certificate from each client, but a client may present none; whether one is
+required is decided by the hba rules, as in PostgreSQL. A certificate that the authority did not sign fails the
+handshake.
 
-Rejected: the contexts of the mesh (`engine.exchange.mesh_tls`). Members show each other certificates in any case and speak
-TLS 1.3 alone, where clients are whoever they are. How files are read, and what is said of mistakes in them, is shared.
+Rejected: the contexts of the mesh (`engine.exchange.mesh_tls`). Members always present certificates to each other and
+speak TLS 1.3 only, while clients may be any program. The code that reads the files and words the errors is shared.
 
 Source: PostgreSQL 15, 19.9 "Secure TCP/IP Connections with SSL"; be-secure-openssl.c (be_tls_init).
 """
@@ -27,12 +29,14 @@ _VERSIONS: Final = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3
 
 
 class ClientTlsError(Exception):
-    """A mistake in `tls`, in words that begin with the key."""
+    """A mistake in `tls`; the message begins with the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientTlsFiles:
-    """PEM files. client_ca: who signs clients' certificates; None: clients are asked for none."""
+    """PEM files. client_ca: the authority that signs clients' certificates; None: no certificate is requested from
+    clients.
+    """
 
     certificate: str
     key: str
@@ -42,14 +46,14 @@ class ClientTlsFiles:
 
 @dataclass(frozen=True, slots=True)
 class ClientTls:
-    """One reading of the files. certificate: what clients are shown, as PEM."""
+    """One reading of the files. certificate: the certificate that is presented to clients, as PEM."""
 
     context: ssl.SSLContext
     certificate: str = ""
 
     @classmethod
     def read(cls, files: ClientTlsFiles) -> ClientTls:
-        """Blocks on the file system. Raises ClientTlsError."""
+        """Read the files. Blocks on the file system. Raises ClientTlsError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = _VERSIONS[files.min_version]
         try:
@@ -65,8 +69,9 @@ class ClientTls:
 
 
 def common_name(connection: ssl.SSLObject | None) -> str | None:
-    """Return the common name of the certificate that a client has shown, which its authority has signed; None where it has
-    shown none."""
+    """Return the common name of the certificate that a client has presented and that the authority has signed. Return
+    None if the client has presented none.
+    """
     certificate: dict[str, Any] = (connection.getpeercert() if connection is not None else None) or {}
     if not certificate:
         return None

@@ -1,14 +1,15 @@
 """Authentication: matches a connection with the rules, runs the method of the rule, and checks the role.
 
-The order is PostgreSQL's: the first rule that matches the connection gives the authentication method; the client authenticates;
-then its name must be that of a role that may log in and whose connection limit is not reached. A client that fails learns nothing
-about roles: for a name that is no role the exchange is the same, with a stand-in verifier that no password satisfies, and the error
-is sent after `delay` seconds. After too many failures an attempt is refused before its password is checked
-(`server.auth.login_attempts`). A cleartext password is compared with a verifier on a thread of the gate, because that is expensive
-and other clients must not wait for it.
+The order is PostgreSQL's: the first rule that matches the connection gives the authentication method; the client
+authenticates; then its name must be that of a role that may log in and whose connection limit is not reached. A client
+that fails learns nothing about roles: for a name that is no role the exchange is the same, with a stand-in verifier
+that no password satisfies, and the error is sent after `delay` seconds. After too many failures an attempt is refused
+before its password is checked (`server.auth.login_attempts`). A cleartext password is compared with a verifier on a
+thread of the gate, because that is expensive and other clients must not wait for it.
 
-While no role exists, a client that a rule trusts is admitted under any name. Without an hba file this also holds later: the trusted
-networks are this machine's, unless the configuration names others, and a client that may use any name may use a superuser's.
+While no role exists, a client that a rule trusts is admitted under any name. Without an hba file this also holds later:
+the trusted networks are this machine's, unless the configuration names others, and a client that may use any name may
+use a superuser's.
 
 A reload replaces the content of the files (rules, certificates) as a whole; open connections are not affected.
 
@@ -42,14 +43,16 @@ T = TypeVar("T")
 
 _NONCE_BYTES: Final = 18
 _MD5_SALT_BYTES: Final = 4
-#: That compare passwords at once.
+#: The number of threads that compare passwords.
 _PASSWORD_THREADS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A client before it is let in. host, here: addresses of its end and ours, empty where there are none. tls: what it was shown,
-    None in the clear. common_name: of the certificate that it has shown; None is none."""
+    """A client before it is admitted. host, here: addresses of the client's and of this member's end; empty if there
+    are none. tls: the context of the connection; None without encryption. common_name: of the certificate that the
+    client has presented; None if it presented none.
+    """
 
     beginning: Beginning
     host: str
@@ -60,8 +63,9 @@ class Visitor:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The rules of access that files define. rules: None without an hba file. trusted: the rules that apply then. delay: seconds
-    from a failed attempt to its answer. failures: limits on failed attempts."""
+    """The rules of access that files define. rules: None without an hba file. trusted: the rules that apply without an
+    hba file. delay: seconds from a failed attempt to its answer. failures: limits on failed attempts.
+    """
 
     rules: Sequence[Rule] | None = None
     trusted: Sequence[Rule] = default_rules(())
@@ -75,22 +79,24 @@ async def _no_roles() -> Roles:
 
 
 class Gate:
-    """See the module's docstring. access: replaced by a reload. roles: the newest ones."""
+    """See the module's docstring. access: replaced by a reload. roles: returns the current roles."""
 
     def __init__(self, access: Access, roles: Callable[[], Awaitable[Roles]] = _no_roles) -> None:
         self.access = access
         self.attempts = LoginAttempts(time.monotonic)
         self._roles = roles
-        #: Its threads begin with the first password that is compared.
+        #: The first password comparison starts the threads.
         self._threads = ThreadPoolExecutor(_PASSWORD_THREADS, "password")
         self._turns = asyncio.Semaphore(_PASSWORD_THREADS)
 
     def close(self) -> None:
-        """Let go of its threads, which end with what they compare."""
+        """Release the gate's threads; each ends after the comparison that it is making."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def meet(self, visitor: Visitor) -> Authentication:
-        """How a client is to prove who it is. Raises InvalidAuthorizationSpecification where it need not try."""
+        """Return the authentication exchange that a client must pass. Raises InvalidAuthorizationSpecification if the
+        client is refused at once.
+        """
         rule, roles = await self._rule(visitor)
         if rule.method in ("trust", "cert"):
             return Trust()
@@ -100,8 +106,10 @@ class Gate:
         return _password_exchange(rule, visitor, roles.find_role(visitor.beginning.user), roles)
 
     async def advance(self, visitor: Visitor, machine: Authentication, answer: m.PasswordMessage) -> Step:
-        """The next step of a client's proof. Raises InvalidPassword, InvalidAuthorizationSpecification, ProtocolViolation."""
-        # Many attempts may have begun before the first of them failed.
+        """Return the next step of a client's authentication. Raises InvalidPassword,
+        InvalidAuthorizationSpecification, ProtocolViolation.
+        """
+        # Checked again, because many attempts may have begun before the first of them failed.
         self._require_attempt(visitor)
         try:
             if machine.is_costly:
@@ -116,20 +124,20 @@ class Gate:
         return step
 
     async def _beside(self, visitor: Visitor, call: Callable[..., T], *arguments: Any) -> T:
-        """Call on a thread of the gate's, if no more attempts have failed than are borne when one is free."""
+        """Run a call on a thread of the gate. Check the limit of failed attempts again when a thread is free."""
         async with self._turns:
             self._require_attempt(visitor)
             return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
     def _require_attempt(self, visitor: Visitor) -> None:
-        """Raises InvalidAuthorizationSpecification."""
+        """Raise InvalidAuthorizationSpecification if too many attempts have failed."""
         self.attempts.require(visitor.host, visitor.beginning.user, self.access.failures)
 
     def _note_failure(self, visitor: Visitor) -> None:
         self.attempts.record_failure(visitor.host, visitor.beginning.user, self.access.failures)
 
     async def check(self, visitor: Visitor, password: str | None) -> None:
-        """Whether a client may be believed that can only say its password, and has said it or nothing: one of HTTP.
+        """Authenticate a client that can only send its password, or nothing: a client over HTTP.
 
         Raises InvalidPassword, InvalidAuthorizationSpecification.
         """
@@ -149,7 +157,7 @@ class Gate:
         self.attempts.record_success(visitor.host, user)
 
     async def trusts(self, visitor: Visitor) -> bool:
-        """Whether a client is believed without any proof."""
+        """Return whether the rules trust a client without authentication."""
         try:
             rule, _ = await self._rule(visitor)
         except InvalidAuthorizationSpecification:
@@ -157,11 +165,11 @@ class Gate:
         return rule.method == "trust"
 
     async def roles(self) -> Roles:
-        """The newest ones."""
+        """Return the current roles."""
         return await self._roles()
 
     async def _rule(self, visitor: Visitor) -> tuple[Rule, Roles]:
-        """The rule that decides, which lets the client try, and the roles that it was found with."""
+        """Return the rule that matches the client and does not reject it, and the roles with which it was found."""
         access, roles = self.access, await self._roles()
         rule = find(access.trusted if access.rules is None else access.rules, _connection(visitor, roles))
         if rule is None:
@@ -173,8 +181,9 @@ class Gate:
         return rule, roles
 
     async def admit(self, visitor: Visitor, connections: Callable[[str], int]) -> bool:
-        """Let a client in that has proved who it is; whether as a superuser. connections: of a user, as of now. Raises
-        InvalidAuthorizationSpecification, TooManyConnections."""
+        """Check that an authenticated client may log in. Returns whether it is a superuser. connections: returns a
+        user's current number of connections. Raises InvalidAuthorizationSpecification, TooManyConnections.
+        """
         roles, user = await self._roles(), visitor.beginning.user
         role = roles.find_role(user)
         if role is None:
@@ -219,7 +228,7 @@ def _check_certificate(rule: Rule, visitor: Visitor) -> None:
 
 
 def _password_exchange(rule: Rule, visitor: Visitor, role: Role | None, roles: Roles) -> Authentication:
-    """The machine of a method that asks for a password."""
+    """Return the machine of a method that asks for a password."""
     user = visitor.beginning.user
     kept = _stored_password(role)
     if rule.method == "password":
@@ -237,8 +246,9 @@ def _password_exchange(rule: Rule, visitor: Visitor, role: Role | None, roles: R
 
 
 def _stored_or_stand_in(role: Role | None, user: str, roles: Roles) -> str:
-    """Return the stored password to compare a cleartext password with. For a name that has none it is a stand-in, so that the
-    comparison takes as long as for other names."""
+    """Return the stored password with which a cleartext password is compared. For a name without one, return a
+    stand-in, so that the comparison takes as long as for other names.
+    """
     return _stored_password(role) or str(verifiers.stand_in(user, roles.secret))
 
 

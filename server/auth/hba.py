@@ -4,11 +4,13 @@
     hostssl   all       all       10.0.0.0/8     scram-sha-256
     host      sluice    ann,+bi   127.0.0.1/32   trust
 
-The first rule that fits a connection decides; where none does, it is refused. A mistake names the file and the line, and a file
-with one is not taken at all: half of the rules may be the wrong half.
+The first rule that matches a connection decides; a connection that no rule matches is refused. An error names the file
+and the line. A file with an error is rejected as a whole, because applying only the valid rules could grant access that
+the others deny.
 
-Left out, and refused by name: what asks other services (ldap, pam, gss, radius, ident ...), host names, include directives, maps of
-user names. `local` rules are read and match nothing, as there are no Unix sockets.
+These are not supported and are refused by name: methods that use other services (ldap, pam, gss, radius, ident ...),
+host names, include directives, and user name maps. `local` rules are parsed and match nothing, as there are no Unix
+sockets.
 
 Source: PostgreSQL 15, 21.1 "The pg_hba.conf File"; hba.c (next_token, parse_hba_line, check_hba).
 """
@@ -36,12 +38,12 @@ _WORD: Final = re.compile(r'"(?P<quoted>[^"]*)"|(?P<plain>[^\s",#]+)')
 
 
 class HbaError(Exception):
-    """A mistake in an hba file: its name, the line, what is wrong."""
+    """A mistake in an hba file; the message names the file and the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """quoted: then it is a name, whatever it says."""
+    """A word of a field. quoted: the word is a name, never a keyword."""
 
     text: str
     quoted: bool = False
@@ -52,8 +54,9 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One line. networks: None is every address; "samehost" is an address of this machine.
-    clientcert: "" where the rule asks for no certificate."""
+    """One line. networks: None matches every address; "samehost" matches an address of this machine. clientcert: "" if
+    the rule requires no certificate.
+    """
 
     line: int
     kind: Kind
@@ -74,8 +77,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A connection, as rules match it. host, here: addresses of the client and of this member, as the socket has them.
-    belongs_to: whether the user is of a role."""
+    """A connection, as rules match it. host, here: addresses of the client and of this member, as the socket reports
+    them. belongs_to: returns whether the user is a member of a role.
+    """
 
     user: str
     database: str
@@ -86,7 +90,7 @@ class Connection:
 
 
 def find(rules: Sequence[Rule], connection: Connection) -> Rule | None:
-    """The first rule that fits."""
+    """Return the first rule that matches."""
     return next((rule for rule in rules if _fits(rule, connection)), None)
 
 
@@ -127,7 +131,7 @@ def _at(network: Network | str | None, c: Connection) -> bool:
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """IPv4 where it comes as IPv6."""
+    """Parse an address. An IPv4 address that is mapped to IPv6 is returned as IPv4."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -137,14 +141,16 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def default_rules(trusted: Iterable[Network]) -> tuple[Rule, ...]:
-    """Without a file: whoever comes from a trusted network is trusted, everybody else has a password."""
+    """Return the rules that apply without a file: clients from a trusted network are trusted, all others need a
+    password.
+    """
     everything = (Word("all"),)
     trust = (Rule(0, "host", everything, everything, network, "trust") for network in trusted)
     return *trust, Rule(0, "host", everything, everything, None, "scram-sha-256")
 
 
 def read(path: Path) -> tuple[Rule, ...]:
-    """The rules of a file. Blocks on the file system. Raises HbaError."""
+    """Read the rules of a file. Blocks on the file system. Raises HbaError."""
     try:
         return parse(path.read_text(), str(path))
     except (OSError, UnicodeError) as error:
@@ -153,7 +159,7 @@ def read(path: Path) -> tuple[Rule, ...]:
 
 
 def parse(text: str, name: str) -> tuple[Rule, ...]:
-    """name: of the file, for errors. Raises HbaError, with a line for each mistake."""
+    """Parse the rules of a text. name: of the file, for errors. Raises HbaError, with a line for each mistake."""
     rules, mistakes = [], []
     for number, line in _lines(text):
         try:
@@ -167,7 +173,7 @@ def parse(text: str, name: str) -> tuple[Rule, ...]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Numbered; a backslash at its end continues a line."""
+    """Yield numbered lines; a backslash at the end continues a line."""
     begun, number = "", 0
     for at, line in enumerate(text.splitlines(), 1):
         number = number or at
@@ -181,8 +187,9 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _fields(line: str) -> Iterator[tuple[Word, ...]]:
-    """Yield the fields of a line, which white space separates. A field is a list of words; a comma may have white space behind
-    it."""
+    """Yield the fields of a line, which are separated by white space. A field is a list of words; a comma may be
+    followed by white space.
+    """
     at = _after_blanks(line, 0)
     while at < len(line) and line[at] != "#":
         words: list[Word] = []
@@ -240,7 +247,7 @@ def _names(fields: Sequence[tuple[Word, ...]], at: int, what: str) -> tuple[Word
 
 
 def _network(fields: Sequence[tuple[Word, ...]]) -> tuple[Network | Literal["samehost"] | None, int]:
-    """The addresses, and where the method stands."""
+    """Return the addresses, and the index of the method's field."""
     text = _one(fields, 3, "IP address")
     if text == "all":
         return None, 4
@@ -264,7 +271,7 @@ def _network(fields: Sequence[tuple[Word, ...]]) -> tuple[Network | Literal["sam
 
 
 def _prefix(mask: str) -> int:
-    """The bits of a mask in an address's form. Raises ValueError."""
+    """Return the number of leading bits of a network mask that is written as an address. Raises ValueError."""
     address = ipaddress.ip_address(mask)
     bits = f"{int(address):0{address.max_prefixlen}b}"
     if "01" in bits:

@@ -42,7 +42,9 @@ _NETWORK_BITS: Final = 64
 
 
 class TooManyFailedLogins(InvalidAuthorizationSpecification):
-    """A login that is refused unheard. Only the first of a minute is in the log, so that guessing on does not fill it."""
+    """A login that is refused before its password is checked. Only the first of a minute is logged, so that continued
+    guessing does not fill the log.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class LoginAttempts:
         return len(self._addresses) + len(self._roles) + len(self._pairs) + len(self._proved)
 
     def require(self, host: str, user: str, limits: FailureLimits) -> None:
-        """Raises TooManyFailedLogins where too many attempts have failed. host: the client's address."""
+        """Raise TooManyFailedLogins if too many attempts have failed. host: the client's address."""
         now = self._clock()
         for buckets, key, most, what in self._buckets_of(host, user, limits):
             bucket = buckets.find(key, most, now)
@@ -130,14 +132,14 @@ class LoginAttempts:
                 raise TooManyFailedLogins(f"too many failed logins {what}", hint=f"Try again in {seconds} s.")
 
     def record_failure(self, host: str, user: str, limits: FailureLimits) -> None:
-        """Count a password that was wrong."""
+        """Count a wrong password."""
         now = self._clock()
         self.failed_count += 1
         for buckets, key, most, _ in self._buckets_of(host, user, limits):
             buckets.fill(key, most, now)
 
     def record_success(self, host: str, user: str) -> None:
-        """Note that a role has proved itself from an address."""
+        """Note that a role has authenticated from an address."""
         self._proved.keep((_network(host), user[:_NAME_LENGTH]), None)
 
     def _buckets_of(self, host: str, user: str, limits: FailureLimits) -> Iterator[tuple[_Buckets, Hashable, int, str]]:

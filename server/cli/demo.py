@@ -1,8 +1,8 @@
-"""`sluice demo`: TPC-H data, a member over it, a short tour through a real PostgreSQL connection, and then a cursor that is read
-slowly while the demo serves, for the console to show.
+"""`sluice demo`: generates TPC-H data, starts a member over it, gives a short tour through a real PostgreSQL
+connection, and then reads a cursor slowly while the demo serves, so that the console has a statement to show.
 
-The member is a process of its own (`sluice serve`), so what the tour sees is what any client sees. Data that is already
-there is used again.
+The member is a process of its own (`sluice serve`), so the tour sees what any client sees. Data that already exists is
+reused.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SPENDERS: Final = """select c_name, sum(o_totalprice) as spent, rank() over (or
 from customer join orders on c_custkey = o_custkey
 group by c_name order by spent desc fetch first 5 rows only"""
 
-#: The statement that goes on, and how many of its rows are read each second.
+#: The statement that keeps running, and the number of its rows that are read each second.
 _ALIVE: Final = "select l_orderkey, l_partkey, l_shipdate, l_comment from lineitem"
 _ALIVE_ROWS: Final = 1_000
 
@@ -57,7 +57,7 @@ TOUR: Final = (
 
 
 def run(*, scale: float, listen: str, data: Path, once: bool) -> int:
-    """The whole demo; returns the exit status. Ends at Ctrl-C or SIGTERM, or after the tour with `once`."""
+    """Run the demo. Returns the exit status. It ends at Ctrl-C or SIGTERM, or after the tour with `once`."""
     console = Console(highlight=False)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
@@ -80,7 +80,7 @@ def run(*, scale: float, listen: str, data: Path, once: bool) -> int:
 
 
 class _DemoError(Exception):
-    """Something that stops the demo, in words for the person who runs it."""
+    """An error that stops the demo; the message is for the person who runs it."""
 
 
 def _interrupt(_number: int, _frame: object) -> None:
@@ -111,7 +111,7 @@ def _generate(console: Console, scale: float, folder: Path) -> None:
 
 @contextlib.contextmanager
 def _progress(console: Console, what: str) -> Iterator[None]:
-    """Say what is going on while it goes on, and how long it took."""
+    """Print what is being done while it runs, and how long it took."""
     started = time.perf_counter()
     if console.is_terminal:
         with console.status(f"{what} ..."):
@@ -124,7 +124,9 @@ def _progress(console: Console, what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _member(console: Console, listen: str, folder: Path) -> Iterator[tuple[Address, str]]:
-    """A `sluice serve` of its own over `folder`: (where it listens, the console's URL). Ended on the way out."""
+    """Run a `sluice serve` over `folder`, which is ended on exit. Yields the address on which it listens, and the
+    console's URL.
+    """
     command = [sys.executable, "-m", "server.cli.main", "serve", "--listen", listen]
     command += ["--console", "127.0.0.1:0", "--data", str(folder), "--log-level", "warning", "--processes", "auto"]
     member = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
@@ -198,15 +200,16 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
 
 
 def _print_whole(console: Console, table: Table) -> None:
-    """Print a table as wide as it is: rich would cut values where the terminal is narrower, and a number that is cut is another
-    number."""
+    """Print a table at its full width. rich would truncate values on a narrower terminal, and a truncated number reads
+    as another number.
+    """
     options = console.options.update(width=_WIDTH_MAX, max_width=_WIDTH_MAX)
     width = max(console.measure(table, options=options).maximum, console.width)
     Console(file=console.file, width=width, force_terminal=console.is_terminal, highlight=False).print(table)
 
 
 def _stream(console: Console, connection: psycopg.Connection[tuple[object, ...]]) -> None:
-    """A cursor over all of lineitem: Spark's tasks stream the rows, and wait when nobody fetches."""
+    """Read a cursor over all of lineitem: Spark's tasks stream the rows, and wait while nobody fetches."""
     query = "select l_orderkey, l_shipdate, l_comment from lineitem"
     console.print("\n[bold]A cursor over all of lineitem, streamed by Spark's tasks[/bold]")
     console.print(Syntax(query, "sql", background_color="default"))
@@ -222,8 +225,9 @@ def _stream(console: Console, connection: psycopg.Connection[tuple[object, ...]]
 
 
 def _keep_reading(address: Address, pause: Callable[[float], None] = time.sleep) -> None:
-    """Read a cursor over lineitem, some rows a second, again and again, so that the console has a statement that goes on. Not on
-    Spark, whose cores are left to whoever looks around. Does not return."""
+    """Read a cursor over lineitem again and again, some rows a second, so that the console shows a running statement.
+    It uses the local engine, which leaves Spark's cores to the user. Does not return.
+    """
     with _connect(address) as connection:
         connection.execute("set sluice.engine = local")
         while True:

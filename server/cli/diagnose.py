@@ -1,16 +1,16 @@
-"""`sluice diagnose`: a bundle for whoever looks into a problem, without what is secret.
+"""`sluice diagnose`: writes a bundle for the analysis of a problem, without secrets.
 
     manifest.json       when and by which release it was made, what is missing and why
     versions.json       Python, the machine, the packages that a member runs with
     configuration.json  the configuration without secrets (`server.config.shown`)
-    status.json, metrics.txt            of the member's console, as somebody is shown who is not known
+    status.json, metrics.txt            from the member's console, as an unauthenticated viewer sees them
     sql/NAME.json       statements that run, recent ones, fragments, edges, Spark's jobs, members, settings: what the user may see
     plans/ID.txt        EXPLAIN (DISTSQL) of the slowest recent queries
     log.txt             the end of the member's log
 
-A part that cannot be had is named in the manifest; a member that does not answer leaves configuration, versions and log.
-Texts of statements come from the member, which has masked their passwords. Whatever is written passes through a `Redactor`, which
-takes out the secrets of the configuration wherever they are.
+The manifest names each part that could not be collected. If the member does not answer, the configuration, the versions
+and the log are still collected. The member masks the passwords in the texts of statements. Everything that is written
+passes through a `Redactor`, which removes the secrets of the configuration wherever they occur.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 LOG_BYTES: Final = 4 << 20
 _SECONDS: Final = 10
 _PLANS: Final = 10
-#: A text of so many characters may have been cut.
+#: A text of this many characters may have been truncated.
 _CUT: Final = 1_000
 _RELATIONS: Final = ("queries", "history", "fragments", "edges", "spark_jobs", "members")
 _DISTRIBUTION: Final = "sluice"
@@ -53,8 +53,9 @@ _DISTRIBUTION: Final = "sluice"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The addresses of the member. console: its URL; empty: not asked. connection: to its PostgreSQL port. log: the file of its
-    log."""
+    """The addresses of the member. console: its URL; empty: the console is not queried. connection: to its PostgreSQL
+    port. log: its log file.
+    """
 
     console: str
     connection: Mapping[str, str | int]
@@ -72,7 +73,7 @@ class _Bundle:
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
-        """A part that may fail, which the manifest says then."""
+        """Collect a part that may fail; a failure is recorded in the manifest."""
         try:
             yield
         except (OSError, psycopg.Error, SqlError, ValueError) as error:
@@ -80,7 +81,7 @@ class _Bundle:
 
 
 def diagnose(config: Config, target: Target, file: Path) -> Mapping[str, str]:
-    """Write the bundle. Returns what is missing in it, and why. Raises OSError where it cannot be written."""
+    """Write the bundle. Returns the missing parts, each with the reason. Raises OSError if the file cannot be written."""
     secrets = secrets_of(config) | {os.environ.get("PGPASSWORD", "")}
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -120,14 +121,14 @@ def _ask(bundle: _Bundle, target: Target) -> None:
             settings = connection.execute("select name, setting, source from pg_settings").fetchall()
             bundle.write("sql/settings.json", _json(settings))
         for statement in _slowest(told.get("history", ())):
-            # Not every system unpacks a name with a colon.
+            # Not every system can unpack a name with a colon.
             name = f"plans/{statement['query_id'].replace(':', '-')}.txt"
             with bundle.part(name):
                 bundle.write(name, _plan(connection, statement["statement"]))
 
 
 def _slowest(history: Any) -> list[dict[str, Any]]:
-    """The queries that took longest, of those whose whole text is known."""
+    """Return the queries that took longest, among those whose complete text is known."""
     queries = [told for told in history if told["engine"] is not None and _is_query(told["statement"])]
     return sorted(queries, key=_seconds, reverse=True)[:_PLANS]
 
@@ -138,7 +139,7 @@ def _seconds(told: Mapping[str, Any]) -> float:
 
 
 def _is_query(text: str) -> bool:
-    """Whether a text is one query, which EXPLAIN does not run, and was not cut."""
+    """Return whether a text is one query that was not truncated, which EXPLAIN plans without running it."""
     if len(text) >= _CUT:
         return False
     try:
@@ -149,7 +150,7 @@ def _is_query(text: str) -> bool:
 
 
 def _plan(connection: psycopg.Connection[dict[str, Any]], text: str) -> str:
-    # A prepared statement is one statement, whatever its text says.
+    # Prepared, so that the text is executed as a single statement or not at all.
     explain = sql.SQL("explain (distsql) ") + sql.SQL(text)
     rows = connection.execute(explain, prepare=True).fetchall()
     return "\n".join([text, "", *(str(next(iter(row.values()))) for row in rows)]) + "\n"

@@ -1,6 +1,7 @@
-"""`sluice load`: files of this machine into a table of a running member, over a PostgreSQL connection.
+"""`sluice load`: loads files of this machine into a table of a running member, over a PostgreSQL connection.
 
-All files are one transaction: a load is there as a whole, or not at all. Any PostgreSQL server takes it.
+All files are loaded in one transaction: either all rows are visible afterwards or none. Any PostgreSQL server can be
+the target.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ def load(
     *,
     create: bool,
 ) -> Loaded:
-    """Load the files, showing how far it is. create: make the table, of the first file's columns. Raises LoadError with nothing
-    loaded."""
+    """Load the files, showing the progress. create: create the table with the columns of the first file. Raises
+    LoadError; then nothing is loaded.
+    """
     started = time.monotonic()
     try:
         files = [file for path in paths for file in source_files(path, reading)]
@@ -90,7 +92,7 @@ def _select_nothing(table: str) -> sql.Composed:
 
 
 def _creation(table: str, file: SourceFile) -> sql.Composed:
-    # The names of types are PostgreSQL's own words, not the file's.
+    # Safe as SQL: type names are PostgreSQL's own and do not come from the file.
     columns: list[sql.Composable] = []
     for column in file.columns():
         typ = sql.SQL(f"{column.type}")
@@ -108,7 +110,7 @@ def _copy(table: str, file: SourceFile, names: Sequence[str] | None) -> sql.Comp
     return sql.SQL("copy {} {} from stdin ({})").format(_identifier(table), columns, options)
 
 
-# -- what is told -------------------------------------------------------------------------------------------------------
+# -- progress -----------------------------------------------------------------------------------------------------------
 
 
 def _progress(console: Console) -> Progress:

@@ -1,4 +1,6 @@
-"""Files as `sluice load` sends them: CSV as it lies there, Parquet and JSON as PostgreSQL's text format, a piece at a time."""
+"""Files in the form in which `sluice load` sends them: CSV unchanged, Parquet and JSON as PostgreSQL's text format, a
+piece at a time.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,9 @@ _ENDINGS: Final[dict[str, FileFormat]] = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How files are read. form: None: as their names end. header: None: where the first line has columns' names. delimiter: None:
-    a tabulator in .tsv, else a comma. null: how CSV says it."""
+    """How files are read. form: None: by the ending of each name. header: None: if the first line contains column
+    names. delimiter: None: a tab in .tsv, else a comma. null: the representation of null in CSV.
+    """
 
     form: FileFormat | None = None
     header: bool | None = None
@@ -46,7 +49,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """done: how much of the file is read with it, in bytes."""
+    """Encoded rows. done: the number of the file's bytes that are read with this piece."""
 
     data: bytes | memoryview
     done: int
@@ -54,7 +57,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file. delimiter, null, header: of CSV."""
+    """One file. delimiter, null, header: for CSV."""
 
     path: Path
     form: FileFormat
@@ -76,7 +79,7 @@ class SourceFile:
         return infer_columns((str(self.path),), self.form, options)
 
     def names(self, table: Sequence[str]) -> Sequence[str] | None:
-        """The columns that the file says it has; None where it does not. table: those of its table."""
+        """Return the column names in the file; None if it has none. table: the columns of the target table."""
         if self.form != "csv":
             return [column.name for column in self.columns()]
         if self.header is False:
@@ -86,7 +89,7 @@ class SourceFile:
         return first if self.header or (first and set(first) <= set(table)) else None
 
     def pieces(self) -> Iterator[Piece]:
-        """Its rows. Raises SqlError, OSError, ArrowException, duckdb.Error."""
+        """Yield the file's rows. Raises SqlError, OSError, ArrowException, duckdb.Error."""
         return self._plain() if self.form == "csv" else self._encode_pieces()
 
     def _plain(self) -> Iterator[Piece]:
@@ -112,7 +115,7 @@ class SourceFile:
             yield Piece(writer.encode(carried), size * done // total if total else 0)
 
     def _batches(self) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """With the number of all rows, 0 where it is not known."""
+        """Yield batches, each with the total number of rows, or 0 if that is not known."""
         if self.form == "parquet":
             with pq.ParquetFile(self.path) as file:
                 for batch in file.iter_batches(_BATCH_ROWS):
@@ -125,7 +128,9 @@ class SourceFile:
 
 
 def source_files(path: Path, reading: Reading) -> Iterator[SourceFile]:
-    """A file, or those of a folder or glob. Raises UndefinedFile for none, and where a name does not say what it is."""
+    """Yield the file, or the files of a folder or glob. Raises UndefinedFile if there is none, and for a name that
+    does not tell the format.
+    """
     form = reading.form or _ENDINGS.get(os.path.splitext(path.name.lower().removesuffix(".gz"))[1])
     if form is None and path.is_dir():
         form = "parquet"

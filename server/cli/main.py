@@ -1,7 +1,7 @@
 """The `sluice` command.
 
-This module imports typer alone; each command imports what it runs. So `sluice --help` and a mistyped flag are answered at once,
-and no command waits for the modules of another.
+This module imports typer only; each command imports the modules that it runs. `sluice --help` and a mistyped flag are
+therefore answered at once, and no command waits for the modules of another.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def serve(
 ) -> None:
     """Run a member in the foreground until SIGTERM or Ctrl-C.
 
-    Needs no configuration. A file is overridden by SLUICE_* environment variables, those by flags.
+    A member needs no configuration. SLUICE_* environment variables override the file, and flags override both.
     """
     flags = {
         "listen": listen,
@@ -155,8 +155,8 @@ def load_files(
 ) -> None:
     """Load files into a table of a running member: all of them, or nothing.
 
-    Columns of Parquet, JSON and CSV with a header go by their names, other CSV by its order. A password is taken from PGPASSWORD
-    or ~/.pgpass.
+    Columns of Parquet, JSON and CSV with a header are matched by name, those of other CSV by position. The password is
+    taken from PGPASSWORD or ~/.pgpass.
     """
     import getpass
 
@@ -201,10 +201,10 @@ def sql_shell(
     ] = None,
     dbname: Annotated[str, typer.Option("--dbname", "-d", help="The database.", envvar="PGDATABASE")] = "sluice",
 ) -> None:
-    """Ask a running member: a shell with completion, history, progress and plans.
+    """Query a running member in a shell with completion, history, progress and plans.
 
-    Without a terminal it runs what it is given by -c, by -f, or on its standard input, up to the first error. A password is taken
-    from PGPASSWORD or ~/.pgpass.
+    Without a terminal, run the statements of -c, of -f, or of standard input, up to the first error. The password is
+    taken from PGPASSWORD or ~/.pgpass.
     """
     from server.shell.main import run
 
@@ -221,8 +221,8 @@ def spark_env(
 ) -> None:
     """Pack the Python libraries that tasks need, for executors of a Spark cluster that do not have them.
 
-    Prints what a member's configuration says to have its executors use the archive. They need an interpreter of this one's version,
-    on machines of this one's kind.
+    Prints the configuration with which a member's executors use the archive. They need an interpreter of the same
+    version, on machines of the same kind.
     """
     from server.cli.spark_environment import configuration, default_python, pack
 
@@ -249,10 +249,10 @@ def diagnose(
     user: Annotated[str | None, typer.Option("--user", help="Who asks [the login name].", envvar="PGUSER")] = None,
     dbname: Annotated[str, typer.Option("--dbname", help="The database.", envvar="PGDATABASE")] = "sluice",
 ) -> None:
-    """Collect what is needed to look into a problem: configuration, counters, statements, plans, the log; no secrets.
+    """Collect a bundle for the analysis of a problem: configuration, counters, statements, plans, the log; no secrets.
 
-    Takes the configuration of a member, which need not run. The user sees statements of others with pg_read_all_stats. A password
-    is taken from PGPASSWORD or ~/.pgpass.
+    Uses the configuration of a member, which need not run. The bundle contains statements of other users if the user
+    has pg_read_all_stats. The password is taken from PGPASSWORD or ~/.pgpass.
     """
     import getpass
 
@@ -283,10 +283,10 @@ def backup(
     config: ConfigFile = None,
     data: Data = None,
 ) -> None:
-    """Copy the catalog and the stored tables' files, while members run: the state of one moment.
+    """Copy the catalog and the stored tables' files while members run, as of one moment.
 
-    Takes the configuration of a member, for where the catalog and the tables are. Copies neither the configuration nor what
-    foreign tables read.
+    Uses the configuration of a member to find the catalog and the tables. Copies neither the configuration nor the
+    files of foreign tables.
     """
     from engine.catalog.store.backup import back_up
 
@@ -300,7 +300,7 @@ def restore(
     config: ConfigFile = None,
     data: Data = None,
 ) -> None:
-    """Put a backup where the configuration says that catalog and tables are, which must not be there yet.
+    """Restore a backup to the catalog and the tables' folder of the configuration, which must not exist yet.
 
     Then start the members. The catalog may be another database than before: a SQLite file or PostgreSQL.
     """
@@ -344,7 +344,7 @@ def up(
 ) -> None:
     """Start a cluster and return when its members know each other.
 
-    They run until `sluice cluster down`. Each keeps its log and its configuration in a folder of its name.
+    They run until `sluice cluster down`. Each has a folder of its name with its log and its configuration.
     """
     from server.cluster.local_cluster import Wanted
     from server.config.address import Address
@@ -364,7 +364,7 @@ def up(
 
 @cluster.command()
 def status(data: ClusterData = Path("sluice-cluster")) -> None:
-    """Show each member: its addresses, its process, whether it is up. Exit status 1 unless all are."""
+    """Show each member: its addresses, its process, whether it is up. The exit status is 1 unless all are up."""
     if not _run_cluster(lambda c: c.status(data, c.Console(highlight=False))):
         raise typer.Exit(1)
 
@@ -374,7 +374,7 @@ def down(
     data: ClusterData = Path("sluice-cluster"),
     grace: Annotated[float, typer.Option(help="Seconds that members may take to finish.", min=0)] = 30.0,
 ) -> None:
-    """End the cluster's members: they finish what runs, or are killed after a while. Does nothing where none runs."""
+    """End the cluster's members: they finish what runs, or are killed after a while. Does nothing if none runs."""
     _run_cluster(lambda c: c.down(data, grace, c.Console(highlight=False)))
 
 

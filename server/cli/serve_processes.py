@@ -1,4 +1,4 @@
-"""`sluice serve --processes N`: the dispatcher and its members, as the command starts them."""
+"""`sluice serve --processes N`: starts the dispatcher and its members."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from server.serving import configure_log, run
 
 
 def serve_processes(config: Config) -> int:
-    """Serve until told to stop; the process's exit status."""
+    """Serve until a signal ends the process. Returns the process's exit status."""
     try:
         configs = process_configurations(config)
         if len(configs) == 1:

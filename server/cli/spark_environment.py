@@ -1,18 +1,18 @@
-"""`sluice spark-env`: the Python libraries that Spark's tasks import, for executors on machines of their own.
+"""`sluice spark-env`: packs the Python libraries that Spark's tasks import, for executors on machines of their own.
 
-Executors run Python: the tasks that send rows to members, and those that compute what Spark lacks. The code of Sluice is sent along
-with each application; its libraries are not. They are packed here, as they are installed beside this command, into an archive that
-Spark takes to each executor and unpacks there:
+Executors run Python: in the tasks that send rows to members, and in those that compute functions that Spark lacks. The
+code of Sluice is shipped with each application; its libraries are not. This command packs the libraries, as they are
+installed beside it, into an archive that Spark copies to each executor and unpacks there:
 
-    bin/python          begins the interpreter of the executor's machine with the libraries
+    bin/python          starts the interpreter of the executor's machine with the libraries
     site-packages/      the libraries, of this interpreter's version and this machine's kind
 
     [spark.conf]
     "spark.archives" = "/path/env.tar.gz#environment"
     "spark.pyspark.python" = "./environment/bin/python"
 
-The interpreter itself stays out: one that a virtual environment refers to cannot be moved. PySpark stays out too: Spark brings
-its own.
+The archive contains neither the interpreter, because one to which a virtual environment refers cannot be moved, nor
+PySpark, because Spark brings its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-#: What `engine` and `wire` import in a task, with what that requires.
+#: The libraries that `engine` and `wire` import in a task, with their dependencies.
 _DISTRIBUTIONS: Final = (
     "arro3-core", "asn1crypto", "deltalake", "duckdb", "fsspec", "msgspec", "numpy", "pyarrow", "python-dateutil", "pytz", "scramp",
     "six", "sqlglot", "typing_extensions",
@@ -36,7 +36,7 @@ _LIBRARIES: Final = "site-packages"
 _INTERPRETER: Final = "bin/python"
 #: Where Spark unpacks the archive, below an executor's working directory.
 _UNPACKED: Final = "environment"
-#: Spark gives the modules of PySpark and of Sluice in PYTHONPATH.
+#: Spark passes the modules of PySpark and of Sluice in PYTHONPATH.
 _LAUNCHER: Final = """#!/bin/sh
 here=$(cd "$(dirname "$0")/.." && pwd)
 PYTHONPATH="${{PYTHONPATH:+$PYTHONPATH:}}$here/{libraries}" exec {python} "$@"
@@ -44,13 +44,14 @@ PYTHONPATH="${{PYTHONPATH:+$PYTHONPATH:}}$here/{libraries}" exec {python} "$@"
 
 
 def default_python() -> str:
-    """Return the interpreter that executors must have: of this one's version, found on the PATH."""
+    """Return the interpreter that executors must have: one of this interpreter's version, found on the PATH."""
     return f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def pack(target: Path, python: str) -> None:
-    """Write the archive. python: the interpreter on the executors' machines. Raises OSError, and PackageNotFoundError for a library
-    that is not installed."""
+    """Write the archive. python: the interpreter on the executors' machines. Raises OSError, and PackageNotFoundError
+    for a library that is not installed.
+    """
     files = [found for name in _DISTRIBUTIONS for found in _files(name)]
     with tarfile.open(target, "x:gz", compresslevel=6) as archive:
         launcher = _LAUNCHER.format(libraries=_LIBRARIES, python=shlex.quote(python)).encode()
@@ -62,14 +63,14 @@ def pack(target: Path, python: str) -> None:
 
 
 def _files(distribution: str) -> Iterator[tuple[str, Path]]:
-    """The files of an installed library with their names, but commands, and what Python makes."""
+    """Yield the files of an installed library with their names, except commands and compiled bytecode."""
     for file in importlib.metadata.distribution(distribution).files or ():
         if ".." not in file.parts and "__pycache__" not in file.parts:
             yield str(file), Path(str(file.locate()))
 
 
 def configuration(target: Path) -> str:
-    """Return what a member's configuration file says to have its executors use the archive."""
+    """Return the section of a member's configuration file that makes its executors use the archive."""
     return "\n".join(
         [
             "[spark.conf]",

@@ -1,13 +1,14 @@
-"""The activity of all members, asked of each over the mesh: one question and one answer a member, within a bounded time.
+"""The activity of all members, queried over the mesh: one request and one answer per member, within a bounded time.
 
-A member that is lost, or does not answer in time, is named as silent instead of being waited for. A question costs the member that
-answers a few milliseconds of its loop, so there are only so many at a time of one member; further ones are not answered.
+A member that is lost, or does not answer in time, is reported as silent instead of being waited for. A request costs
+the answering member a few milliseconds of its event loop, so a member serves only a bounded number of another member's
+requests at a time; further ones are not answered.
 
-`ClusterActivity.ask_from_thread` is for rows of system tables, which are made on an operation thread: the thread leaves its queue
-to another one while it waits (`engine.catalog.store.request_clock.mark_waiting`).
+`ClusterActivity.ask_from_thread` is for rows of system tables, which are made on an operation thread: the thread hands
+its queue to another thread while it waits (`engine.catalog.store.request_clock.mark_waiting`).
 
-Rejected: members that tell each other at intervals what they do. Nobody looks for most of the time, and who looks wants what is
-true now.
+Rejected: members that report their activity to each other at intervals. Most of the time nobody looks, and a viewer
+wants the current state.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ from wire.mesh.control_messages import ActivityAnswer, AskActivity, ControlMessa
 
 _T = TypeVar("_T")
 log: Final = logging.getLogger(__name__)
-#: How long the others are waited for, in seconds.
+#: Seconds to wait for the answers of other members.
 ASK_SECONDS: Final = 1.0
-#: Beyond it, a thread does not wait for the loop.
+#: Seconds for which a thread waits for the loop.
 _HAND_OVER_SECONDS: Final = 10.0
-#: Of one member, that are answered at a time.
+#: The number of one member's requests that are served at a time.
 _QUESTIONS_MAX: Final = 16
-#: Bytes of an answer.
+#: The limit of an answer in bytes.
 _ANSWER_BYTES: Final = 16 << 20
 _ASKED: Final = ("up", "suspect", "draining")
 _DECODER: Final = msgspec.msgpack.Decoder(Answer)
 
 
 class ClusterActivity:
-    """See the module's docstring. Made and used on the loop's thread, but for `ask_from_thread`."""
+    """See the module's docstring. Made and used on the loop's thread, except `ask_from_thread`."""
 
     def __init__(self, mesh: ServerMesh, own: MemberActivity, seconds: float = ASK_SECONDS) -> None:
         self._mesh = mesh
@@ -59,7 +60,7 @@ class ClusterActivity:
         mesh.watch(self._requests.member_lost)
 
     async def ask(self, parts: Collection[Part], query: str = "", of: Collection[str] | None = None) -> ClusterReport:
-        """Ask all members. query: only what concerns this one. of: only these members."""
+        """Query all members. query: restricts the answer to this query. of: restricts the request to these members."""
         asked, away = self._others(of)
         asking = asyncio.gather(*(self._ask(member, tuple(parts), query) for member in asked))
         told = {self._own.member: await self._own.answer(parts, query)}
@@ -72,7 +73,7 @@ class ClusterActivity:
         return self._wait(self.ask(parts, query))
 
     async def reset_statements(self, user: str | None, query_id: int) -> Sequence[str]:
-        """Have all members forget what they counted of statements; the names of those that did not answer."""
+        """Have all members reset their statement statistics. Returns the names of members that did not answer."""
         asked, away = self._others()
         self._own.reset_statements(user, query_id)
         answers = await asyncio.gather(
@@ -81,7 +82,7 @@ class ClusterActivity:
         return (*(member for member, answer in zip(asked, answers, strict=True) if answer is None), *away)
 
     def reset_statements_nowait(self, user: str | None, query_id: int) -> None:
-        """Tell all members to forget what they counted of statements, and wait for none."""
+        """Tell all members to reset their statement statistics, without waiting for answers."""
         self._own.reset_statements(user, query_id)
         for member in self._others()[0]:
             self._mesh.send(member, ResetStatements(0, user, query_id))
@@ -91,7 +92,7 @@ class ClusterActivity:
         return self._wait(self.reset_statements(user, query_id))
 
     def _others(self, of: Collection[str] | None = None) -> tuple[list[str], list[str]]:
-        """The other members: those that can be asked, and those that are away. of: only these."""
+        """Return the other members: those that can be queried, and those that are away. of: only these."""
         members = [info for info in self._mesh.members() if info.state not in ("left", "joining") and not info.local]
         wanted = [info for info in members if of is None or info.id in of]
         return (
@@ -100,7 +101,7 @@ class ClusterActivity:
         )
 
     def _wait(self, asking: Coroutine[Any, Any, _T]) -> _T:
-        """Wait for the loop on a thread that may block. Raises ConnectionFailure."""
+        """Wait for a coroutine on the loop, from a thread that may block. Raises ConnectionFailure."""
         answer = asyncio.run_coroutine_threadsafe(asking, self._loop)
         with mark_waiting():
             try:
@@ -110,14 +111,14 @@ class ClusterActivity:
                 raise ConnectionFailure("the member is too busy to tell what it does") from None
 
     async def close(self) -> None:
-        """Answer nobody any more."""
+        """Cancel all answers in progress."""
         for task in list(self._tasks):
             task.cancel()
         if self._tasks:
             await asyncio.wait(list(self._tasks))
 
     async def _ask(self, member: str, parts: tuple[Part, ...], query: str) -> Answer | None:
-        """None: it does not answer."""
+        """Query one member. Returns None if it does not answer."""
         body = await self._request(member, lambda number: AskActivity(number, parts, query))
         try:
             return None if body is None else _DECODER.decode(body)
@@ -126,7 +127,9 @@ class ClusterActivity:
             return None
 
     async def _request(self, member: str, message: Callable[[int], ControlMessage]) -> bytes | None:
-        """The body of the answer to a message, which is made with the request's number. None: it does not answer."""
+        """Send a message, which is made with the request's number. Returns the body of the answer, or None if the
+        member does not answer.
+        """
         with self._requests.open(member) as request:
             try:
                 async with asyncio.timeout(self._seconds):
@@ -168,7 +171,7 @@ def _statement_figures(answer: Answer) -> Sequence[StatementFigures]:
 
 
 def _halve(answer: Answer) -> Answer:
-    """Leave out the oldest statements, and of those that are counted those of the fewest calls."""
+    """Drop the older half of the statements, and the half of the statement statistics with the fewest calls."""
     kept = answer.kept
     if kept is not None:
         by_calls = sorted(kept.statements, key=lambda figures: -figures.calls)

@@ -1,4 +1,4 @@
-"""The socket of one control connection, and its `wire.mesh.control_channel.ControlChannel`."""
+"""The socket of one control connection, and its protocol machine (`wire.mesh.control_channel.ControlChannel`)."""
 
 from __future__ import annotations
 
@@ -11,36 +11,38 @@ from wire.mesh.control_channel import ControlChannel, ControlEvent, Introduced, 
 from wire.mesh.control_messages import ControlMessage, Goodbye, GoodbyeReason, Identity
 from wire.mesh.framing import RemoteProtocolError
 
-#: How long a connection that is closed may take to send its last bytes.
+#: Seconds for a closed connection to send its last bytes.
 _FLUSH_SECONDS: Final = 1.0
 
 
 class ConnectionOwner(Protocol):
-    """A member's links, as their connections report to them (`server.cluster.mesh_link`)."""
+    """The owner of control connections, to which they report (`server.cluster.mesh_link`)."""
 
     def connection_ready(self, connection: ControlConnection) -> bool:
-        """A connection is made. False: it is not wanted any more."""
+        """Take over an established connection. Return False if it is no longer wanted."""
         ...
 
     def heard(self, number: int) -> None:
-        """Bytes have come."""
+        """Note that bytes have arrived."""
         ...
 
     def handle_event(self, number: int, event: ControlEvent) -> None:
-        """An event of a link's channel."""
+        """Handle an event of a link's channel."""
         ...
 
     def peer_refused(self, connection: ControlConnection, reason: str, level: int) -> None:
-        """A connection's peer is not what it should be; the connection ends itself."""
+        """Note that a connection has refused its peer; the connection ends itself."""
         ...
 
     def connection_gone(self, connection: ControlConnection, reason: str) -> None:
-        """Nothing is left of a connection."""
+        """Note that a connection is closed and released."""
         ...
 
 
 class ControlConnection(asyncio.BufferedProtocol):
-    """The socket of one control connection. certified: whether the peer's certificate has to be that of who it says it is."""
+    """The socket of one control connection. certified: whether the peer's certificate must name the member that the
+    peer claims to be.
+    """
 
     def __init__(self, link: ConnectionOwner, number: int, channel: ControlChannel, *, certified: bool) -> None:
         self.number = number
@@ -54,7 +56,7 @@ class ControlConnection(asyncio.BufferedProtocol):
     # -- asyncio's calls -----------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports are not registered as asyncio's.
+        # uvloop's transports are not registered as asyncio's, so isinstance cannot be used.
         self._transport = cast("asyncio.Transport", transport)
         if not self._link.connection_ready(self):
             self.end(None)
@@ -88,20 +90,20 @@ class ControlConnection(asyncio.BufferedProtocol):
         self._ended = True
         self._link.connection_gone(self, _why_lost(exc))
 
-    # -- the link's ----------------------------------------------------------------------------------------------
+    # -- calls of the link ---------------------------------------------------------------------------------------
 
     def proceed(self) -> None:
         self._write(self._channel.proceed())
 
     def send(self, message: ControlMessage, body: bytes = b"") -> bool:
-        """Write a message. False: the connection is not open."""
+        """Write a message. Returns False if the connection is not open."""
         if self._channel.state is not State.OPEN or self._transport is None or self._transport.is_closing():
             return False
         self._transport.writelines(self._channel.send(message, body))
         return True
 
     def end(self, goodbye: Goodbye | None) -> None:
-        """Close the connection: after a last word, for which there is a moment's time, or at once."""
+        """Close the connection: with a goodbye, which has a short time to be written, or at once."""
         self._ended = True
         if self._transport is None:
             return
@@ -113,7 +115,7 @@ class ControlConnection(asyncio.BufferedProtocol):
         self._flush = asyncio.get_running_loop().call_later(_FLUSH_SECONDS, self._transport.abort)
 
     def _require_certificate(self, identity: Identity) -> None:
-        """Raises Refused."""
+        """Raise Refused if the peer's certificate does not name the member."""
         if not self._certified:
             return
         assert self._transport is not None, "bytes come from a transport"
@@ -123,7 +125,7 @@ class ControlConnection(asyncio.BufferedProtocol):
             raise Refused("name", str(error)) from error
 
     def _fail(self, reason: str, farewell: GoodbyeReason | None = None) -> None:
-        """The peer is not what it should be: that is the end of this connection, and of nothing else."""
+        """Refuse the peer: end this connection, and nothing else."""
         peer = self._transport.get_extra_info("peername") if self._transport is not None else None
         level = logging.ERROR if farewell is not None and self._channel.dialled else logging.WARNING
         self._link.peer_refused(self, f"{reason} (connection with {peer})", level)

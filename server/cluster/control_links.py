@@ -1,6 +1,6 @@
-"""The control connections of a member by number, attempts included, and since when each of them has been silent.
+"""The control connections of a member by number, dial attempts included, with the time at which each was last heard.
 
-A member is suspected, and then lost, by the silence of its own connection alone (`server.cluster.membership`).
+A member is suspected, and then lost, because of the silence of its own connection only (`server.cluster.membership`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from wire.mesh.control_messages import Identity
 
 @dataclass(slots=True)
 class ControlLink:
-    """A connection or the attempt at one. dialled: the address, where this member made it. expected: whom it reckons
-    to find there. connected: it has reached the other end. heard: when the last byte came."""
+    """A connection, or an attempt to open one. dialled: the address, if this member dialled. expected: the member that
+    it expects there. connected: the other end has been reached. heard: the time of the last byte.
+    """
 
     number: int
     since: float
@@ -32,7 +33,7 @@ class ControlLink:
 
 
 class ControlLinks:
-    """See the module's docstring. failure_after: seconds without a byte after which a connection is taken for broken."""
+    """See the module's docstring. failure_after: seconds without a byte after which a connection counts as broken."""
 
     def __init__(self, failure_after: float) -> None:
         self.by_number: dict[int, ControlLink] = {}
@@ -41,11 +42,11 @@ class ControlLinks:
         self._ticked: float | None = None
 
     def accept(self, now: float) -> int:
-        """Somebody has connected: the number of the link."""
+        """Add a link that the other end has dialled. Returns its number."""
         return self._add(ControlLink(next(self._numbers), now))
 
     def dial(self, address: str, expected: Identity | None, now: float) -> int:
-        """An attempt begins: the number of the link."""
+        """Add a link that this member dials. Returns its number."""
         return self._add(ControlLink(next(self._numbers), now, address, expected))
 
     def _add(self, link: ControlLink) -> int:
@@ -53,14 +54,14 @@ class ControlLinks:
         return link.number
 
     def connect(self, number: int) -> bool:
-        """The other end has been reached. False: it need not have been."""
+        """Note that the other end has been reached. Returns False if the link is no longer wanted."""
         link = self.by_number.get(number)
         if link is not None:
             link.connected = True
         return link is not None
 
     def hear(self, number: int, now: float) -> None:
-        """Bytes have come."""
+        """Note that bytes have arrived."""
         if (link := self.by_number.get(number)) is not None:
             link.heard = now
 
@@ -71,18 +72,20 @@ class ControlLinks:
 
     @property
     def strangers(self) -> int:
-        """Connections that were accepted and have proved nothing yet."""
+        """The number of accepted connections that have not authenticated yet."""
         return sum(link.dialled is None and not link.open for link in self.by_number.values())
 
     def calls_to(self, peer: Identity) -> list[ControlLink]:
-        """The links that this member has dialled and that may lead to that peer."""
+        """Return the links that this member has dialled and that may lead to that peer."""
         return [link for link in self.by_number.values() if link.dialled and link.may_be(peer)]
 
     def open_links(self) -> list[ControlLink]:
         return [link for link in self.by_number.values() if link.open]
 
     def excuse_absence(self, now: float) -> None:
-        """This process was stopped, or its loop was: what came meanwhile has not been read, so nobody was silent."""
+        """Extend all links' deadlines after a pause of this process or its loop: data that arrived meanwhile was not
+        read, so no peer was silent.
+        """
         absence = 0.0 if self._ticked is None else now - self._ticked
         if absence > self._failure_after / 2:
             for link in self.by_number.values():
@@ -91,7 +94,7 @@ class ControlLinks:
         self._ticked = now
 
     def silence_of(self, link: ControlLink, now: float) -> str | None:
-        """Why a connection is given up, if it has been silent for too long."""
+        """Return the reason to give up a connection that has been silent for too long; None if it has not."""
         since = link.heard if link.open else link.since
         if now - since <= self._failure_after:
             return None
@@ -99,5 +102,5 @@ class ControlLinks:
         return f"{what} for {self._failure_after:g} s"
 
     def is_suspect(self, link: ControlLink, now: float) -> bool:
-        """Whether a connection has been silent for half as long."""
+        """Return whether a connection has been silent for half of `failure_after`."""
         return now - link.heard > self._failure_after / 2

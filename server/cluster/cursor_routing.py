@@ -1,15 +1,16 @@
-"""Movements of cursors carried between members: questions with their answers, each found again by its request's number.
+"""Routes movements of cursors between members: requests and their answers, matched by the request's number.
 
-One object a member, for both ends. As the one that asks it is `server.cursors.remote_cursors.Asking`; as the initiator it has a
-task for each question, which visits the session that has the cursor (`server.cluster.initiator_cursors`). A question to this
-member itself goes the same way, without a connection.
+Each member has one router, which serves both ends. At the requesting end it is `server.cursors.remote_cursors.Asking`.
+At the initiator, it runs one task per request, which visits the session that owns the cursor
+(`server.cluster.initiator_cursors`). A request to this member itself takes the same path, without a connection.
 
-Deadlines are the asking session's: its statement_timeout, cancel requests and its client's leaving interrupt the wait, here
-and now, whatever the other member does; the initiator is told that nobody waits (`CursorAbandoned`). It has no deadline of its
-own, since it cannot know of the client's; what it works on for a member that is lost, it gives up.
+The requesting session enforces deadlines: its statement_timeout, a cancel request, or the loss of its client interrupts
+the wait at once, whatever the other member does, and the initiator is told that nobody waits any more
+(`CursorAbandoned`). The initiator has no deadline of its own, since it cannot know the client's. If the requesting
+member is lost, the initiator gives up the work for it.
 
-Rejected: carrying rows over a data connection with credits. A page is asked for by a client and is small; a stream would make
-the initiator produce ahead of a client that may never ask again.
+Rejected: sending rows over a data connection with credits. A client asks for one small page at a time; a stream would
+make the initiator produce rows ahead for a client that may never ask again.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ log: Final = logging.getLogger(__name__)
 _QUESTIONS: Final = (DescribeCursor, MoveCursor, CloseCursor, ReadPartition)
 _ANSWERS: Final = (CursorDescribed, CursorMoved, CursorClosed, CursorRefused)
 _WORDS: Final = (CursorSettled, CursorAbandoned)
-#: Letters of each part of an error: more than anybody reads, and less than a message holds.
+#: The limit of characters in each part of an error, so that it fits into a message.
 _WORDS_MAX: Final = 4000
 _UNFORESEEN: Final = "internal error; the log of the member that has the cursor has the details"
 
@@ -69,10 +70,12 @@ class CursorRouter:
         mesh.watch(self._lost)
 
     def statistics(self) -> Mapping[str, int]:
-        """Questions that wait for their answer, that are worked on here, and answers whose rows are on their way."""
+        """Return the numbers of requests that wait for their answer, of requests that are served here, and of answers
+        in flight.
+        """
         return {"asked": len(self._questions), "served": len(self._serving), "unsettled": len(self._unsettled)}
 
-    # -- who asks (`server.cursors.remote_cursors.Asking`) ------------------------------------------------------------------
+    # -- requesting (`server.cursors.remote_cursors.Asking`) ----------------------------------------------------------------
 
     def knows(self, member: str) -> bool:
         return any(info.id == member for info in self._mesh.members())
@@ -102,7 +105,7 @@ class CursorRouter:
         self._loop.call_soon(self._receive, member, message, body)
         return True
 
-    # -- what arrives --------------------------------------------------------------------------------------------
+    # -- incoming messages ---------------------------------------------------------------------------------------
 
     def _receive(self, member: str, message: ControlMessage, body: bytes) -> None:
         match message:
@@ -132,7 +135,9 @@ class CursorRouter:
         task.add_done_callback(lambda _task: self._serving.pop(asked))
 
     def _give_up(self, asked: Asked) -> None:
-        """Nobody waits for this any more: what is at work is stopped, what has moved is broken."""
+        """Abandon a request for which nobody waits any more: cancel its task, and break a cursor that has moved for
+        it.
+        """
         task = self._serving.get(asked)
         if task is not None:
             task.cancel()
@@ -166,7 +171,7 @@ class CursorRouter:
                 return answer, body
 
     async def close(self) -> None:
-        """End what is at work for others. The member's own sessions have ended."""
+        """Cancel the work for other members. The member's own sessions have ended."""
         for task in list(self._serving.values()):
             task.cancel()
         if self._serving:

@@ -1,6 +1,8 @@
-"""The addresses that are worth dialling: seeds, and where members were that this one has lost or has only been told of.
+"""The addresses that a member dials: seeds, and the addresses of members that it has lost or has only heard of from
+others.
 
-Lost connections are dialled again at once, then with growing pauses; seeds for ever (`server.cluster.membership`).
+A lost connection is dialled again at once, then with growing pauses; seeds are dialled for ever
+(`server.cluster.membership`).
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ _PAUSE_SECONDS_MAX: Final = 5.0
 
 @dataclass(slots=True)
 class DialTarget:
-    """An address worth dialling. member: who answered there last. told: what was logged about it last."""
+    """An address to dial. member: the member that answered there last. told: the message that was logged about it
+    last.
+    """
 
     address: str
     seed: bool = False
@@ -33,7 +37,7 @@ class DialTarget:
 
 
 class DialTargets:
-    """See the module's docstring. members: those that are known. chance: spreads the pauses."""
+    """See the module's docstring. members: the known members. chance: randomizes the pauses."""
 
     def __init__(self, members: MemberTable, chance: Random) -> None:
         self._members = members
@@ -44,7 +48,7 @@ class DialTargets:
         self._by_address[address] = DialTarget(address, seed=True)
 
     def note_own(self, address: str) -> None:
-        """This member itself has answered there."""
+        """Note that this member itself has answered at the address."""
         if (target := self._by_address.get(address)) is not None:
             target.own = True
 
@@ -53,7 +57,7 @@ class DialTargets:
             target.member = member
 
     def reach(self, peer: Identity, reached: str | None) -> None:
-        """The addresses at which a connected member is to be dialled should it be lost: seeds, and the one it has now."""
+        """Record the addresses at which to dial a connected member if it is lost: seeds, and its current address."""
         for address, target in list(self._by_address.items()):
             if target.member == peer.member and not target.seed and address != peer.mesh:
                 del self._by_address[address]
@@ -62,24 +66,24 @@ class DialTargets:
             target.member, target.failures, target.told = peer.member, 0, ""
 
     def lose(self, member: str, now: float) -> None:
-        """A member is lost: its addresses are due at once."""
+        """Make the addresses of a lost member due at once."""
         for target in self._by_address.values():
             if target.member == member:
                 target.next_at = now
 
     def learn(self, identity: Identity, now: float) -> None:
-        """Another member is connected to this one."""
+        """Add the address of a member to which another member is connected."""
         target = self._by_address.setdefault(identity.mesh, DialTarget(identity.mesh))
         target.member = identity.member
         target.next_at = min(target.next_at, now)
 
     def refuse(self, address: str, now: float) -> None:
-        """A member that was found there is refused; another one may be there later."""
+        """Note that the member at an address was refused; another one may be there later."""
         if (target := self._by_address.get(address)) is not None:
             self._pause(target, now, longest=True)
 
     def fail(self, address: str, reason: str, now: float, level: int) -> Actions:
-        """An attempt has failed. The log has each reason once."""
+        """Note that an attempt has failed. Each reason is logged once."""
         target = self._by_address.get(address)
         if target is None:
             return []
@@ -95,7 +99,7 @@ class DialTargets:
                 del self._by_address[address]
 
     def due(self, under_way: Container[str | None], now: float) -> list[DialTarget]:
-        """The addresses to dial now. under_way: those that are dialled."""
+        """Return the addresses to dial now. under_way: those that are being dialled."""
         return [
             target
             for target in self._by_address.values()

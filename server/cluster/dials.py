@@ -1,4 +1,4 @@
-"""Attempts at control connections: a task for each address that is being dialled."""
+"""Attempts to open control connections: one task for each address that is being dialled."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ Address = tuple[str, int]
 
 
 class Dials:
-    """See the module's docstring. A connection that is made reports itself.
+    """See the module's docstring. An established connection reports itself.
 
-    parse: an address's host and port. tls: None: in the clear. seconds: how long an attempt may take. connection: makes the
-    protocol of a link. on_failure: told of each attempt that failed: the link, the connections that it had made, and why.
+    parse: an address's host and port. tls: None: without encryption. seconds: the time limit of an attempt. connection:
+    makes the protocol of a link. on_failure: called for each attempt that failed, with the link, the connections that
+    the attempt had made, and the reason.
     """
 
     def __init__(
@@ -40,12 +41,12 @@ class Dials:
         task.add_done_callback(lambda _task: self.tasks.pop(number))
 
     def cancel(self, number: int) -> None:
-        """Give an attempt up, if it goes on."""
+        """Cancel an attempt if it is in progress."""
         if (task := self.tasks.get(number)) is not None:
             task.cancel()
 
     async def close(self) -> None:
-        """Wait until those that were cancelled are over."""
+        """Wait until the cancelled attempts have ended."""
         await wait_out(*self.tasks.values())
 
     async def _dial(self, number: int, address: str) -> None:

@@ -1,14 +1,14 @@
-"""The directory of a local cluster: its processes (cluster.json), a secret, a configuration for each member.
+"""The directory of a local cluster: its processes (cluster.json), a secret, and a configuration for each member.
 
     DIR/cluster.json           the members: names, roles, addresses, process ids with their start times
-    DIR/secret                 what members prove to each other that they know; readable by its owner alone
+    DIR/secret                 the secret by which members authenticate each other; readable by its owner only
     DIR/catalog.sqlite         the catalog that they share
     DIR/topology.yaml          the topology file, if one was given, with the addresses that the members have here
     DIR/<member>/member.toml   the member's configuration; member.log beside it, its own files in .sluice
     DIR/...                    data: relative paths of tables begin at DIR for every member
 
-A process is the one that was started only if its start time says so: process ids are used again, and `down` must never
-signal a stranger.
+A process is taken for the one that was started only if its start time matches: the system reuses process ids, and
+`down` must never signal an unrelated process.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ import yaml
 from server.config import cluster_secret
 
 _STATE: Final = "cluster.json"
-#: Of `cluster.name` (`server.config.config.ClusterSection`).
+#: The limit of `cluster.name` (`server.config.config.ClusterSection`).
 _NAME_LENGTH_MAX: Final = 63
 
 
 class MemberProcess(msgspec.Struct, frozen=True):
-    """One member of a local cluster. started: the process's start in seconds since the epoch, as the system tells it."""
+    """One member of a local cluster. started: the process's start in seconds since the epoch, as the system reports
+    it.
+    """
 
     name: str
     role: str
@@ -48,7 +50,9 @@ class Cluster(msgspec.Struct, frozen=True):
 
 
 def read(folder: Path) -> Cluster | None:
-    """The cluster that was started in this directory and not taken down, if any. Raises ValueError for a broken file."""
+    """Return the cluster that was started in this directory and not taken down, if any. Raises ValueError for a broken
+    file.
+    """
     try:
         text = (folder / _STATE).read_bytes()
     except FileNotFoundError:
@@ -60,7 +64,7 @@ def read(folder: Path) -> Cluster | None:
 
 
 def write(folder: Path, cluster: Cluster) -> None:
-    """Replaced as a whole: whoever reads it meanwhile sees the old one."""
+    """Write the file atomically: a concurrent reader sees the old one or the new one."""
     temporary = folder / f"{_STATE}.new"
     temporary.write_bytes(msgspec.json.format(msgspec.json.encode(cluster), indent=2) + b"\n")
     temporary.replace(folder / _STATE)
@@ -71,7 +75,7 @@ def remove(folder: Path) -> None:
 
 
 def process_of(member: MemberProcess) -> psutil.Process | None:
-    """The member's process if it runs, and never another one that has its number now."""
+    """Return the member's process if it runs, and never another process that has its id now."""
     try:
         process = psutil.Process(member.pid)
         ours = abs(process.create_time() - member.started) < 0.05 and process.status() != psutil.STATUS_ZOMBIE
@@ -81,13 +85,15 @@ def process_of(member: MemberProcess) -> psutil.Process | None:
 
 
 def started_at(pid: int) -> float:
-    """When a process that runs was started."""
+    """Return the time at which a running process was started."""
     time: float = psutil.Process(pid).create_time()
     return time
 
 
 def secret(folder: Path) -> Path:
-    """The file of the cluster's secret, made at the first start. Raises `server.config.cluster_secret.UnusableSecret`."""
+    """Return the file of the cluster's secret, which the first start creates. Raises
+    `server.config.cluster_secret.UnusableSecret`.
+    """
     path = folder / "secret"
     cluster_secret.read_or_make(path)
     return path
@@ -98,7 +104,7 @@ def log_of(folder: Path, member: MemberProcess) -> Path:
 
 
 def write_topology(folder: Path, given: Path, addresses: Mapping[str, str]) -> Path:
-    """Copy a topology file that is without faults; the nodes' addresses become these, by their names."""
+    """Copy a valid topology file with these addresses in place of the nodes' own, by their names."""
     values = yaml.safe_load(given.read_text())
     for node in values["nodes"]:
         node["address"] = addresses[node["name"]]
@@ -115,7 +121,7 @@ def configure(
     lite_routing: str,
     topology: Path | None = None,
 ) -> Path:
-    """Write a member's configuration; its path."""
+    """Write a member's configuration. Returns its path."""
     settings = {"sluice.lite_routing": lite_routing} if member.role == "lite" else {}
     path = folder / member.name / "member.toml"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -145,7 +151,7 @@ def configure(
 
 
 def _toml(values: Mapping[str, Any], **sections: Mapping[str, Any]) -> str:
-    """Strings and lists of strings as TOML, whose basic strings JSON's are."""
+    """Format strings and lists of strings as TOML, whose basic strings are JSON's."""
     lines = [_line(key, value) for key, value in values.items()]
     for name, section in sections.items():
         if section:

@@ -1,8 +1,10 @@
-"""Final figures of distributed statements: asked of the other members at the end, and put into the graph that the history keeps.
+"""Final counters of distributed statements: requested from the other members when a statement ends, and merged into
+the graph that the history keeps.
 
-The initiator has the counters of its own streams only. Those between two other members are in these members' memory for some time
-(`engine.runtime.ended_figures`), and their parts of the query may end a little later than the statement: a member whose instances
-still run is asked again. Only statements that keep a graph are asked for, which took long compared with a question.
+The initiator has the counters of its own streams only. The counters of a stream between two other members stay in their
+memory for some time (`engine.runtime.ended_figures`). Their parts of the query may end a little later than the
+statement, so a member whose instances still run is asked again. Only statements whose graph is kept are completed; they
+took long compared with such a request.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from engine.pg_catalog.merged_edges import merge_edges
 from server.cluster.activity_routing import ClusterActivity
 from server.monitor.records import EndedStatements
 
-#: Before the first question and the further ones, in seconds.
+#: Seconds before the first request and the further ones.
 _PAUSES: Final = (0.0, 0.1, 0.5, 2.0)
-#: Statements that are asked for at a time; further ones wait.
+#: The number of statements that are completed at a time; further ones wait.
 _AT_A_TIME: Final = 4
-#: Statements that wait; further ones keep what their initiator has counted.
+#: The number of statements that may wait; further ones keep the initiator's counters only.
 _WAITING_MAX: Final = 256
 _GRAPH: Final = msgspec.json.Decoder(Graph)
 
@@ -39,7 +41,7 @@ class FinalFigures:
         ended.watchers.append(self._on_ended)
 
     async def close(self) -> None:
-        """Ask for nothing more."""
+        """Stop all requests."""
         for task in list(self._tasks):
             task.cancel()
         if self._tasks:
@@ -52,7 +54,9 @@ class FinalFigures:
             task.add_done_callback(self._tasks.discard)
 
     async def _complete(self, record: StatementRecord, query: str) -> None:
-        """query: the id under which it ran last."""
+        """Merge the final counters of all members into a statement's graph. query: the id under which the statement
+        ran last.
+        """
         async with self._turns:
             found = self._history.find(str(record.id))
             if found is None or not found[1]:
@@ -75,6 +79,8 @@ def _with_report(graph: Graph, told: ClusterReport, state: str) -> Graph:
 
 
 def _goes_on_elsewhere(told: ClusterReport, initiator: str) -> bool:
-    """Whether an instance at another member than the initiator, whose root is nobody's to run, has not ended yet."""
+    """Return whether an instance at a member other than the initiator has not ended. The initiator's own root instance
+    does not count, since nothing runs it.
+    """
     others = (answer for member, answer in told.told.items() if member != initiator)
     return any(fragment.state in ("waiting", "running") for answer in others for fragment in answer.fragments)

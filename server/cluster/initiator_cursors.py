@@ -1,8 +1,10 @@
-"""Cursors of this member's sessions, moved by other sessions: the initiator's part of `server.cursors.remote_cursors`.
+"""Moves cursors of this member's sessions on behalf of other sessions: the initiator's part of
+`server.cursors.remote_cursors`.
 
-A cursor is found by its query's id, and only for the user and database that it belongs to: for anybody else it does not exist.
-It is moved as a visitor of the session that has it (`server.cursors.cursor_lease`), outside of that session's transaction: an
-error breaks the cursor, and nothing else of the session. What it held is released at once.
+A cursor is found by its query's id, and only by its own user in its own database; to anybody else it does not exist.
+The movement is a visit to the session that owns the cursor (`server.cursors.cursor_lease`) and is outside of that
+session's transaction: an error breaks the cursor and nothing else of the session. The resources of a broken cursor are
+released at once.
 """
 
 from __future__ import annotations
@@ -27,12 +29,12 @@ from wire.mesh.control_messages import (
 from wire.mesh.cursor_columns import encode_columns
 
 Question = DescribeCursor | MoveCursor | CloseCursor | ReadPartition
-#: Who asked, and the number of the request.
+#: The requesting member, and the number of the request.
 Asked = tuple[str, int]
 
 
 def find_cursor(registry: SessionRegistry, question: Question) -> tuple[Interruptible, Commands, Portal]:
-    """The session that has the cursor, its statements, and the cursor. Raises InvalidCursorName."""
+    """Return the session that owns the cursor, its commands, and the portal. Raises InvalidCursorName."""
     for session in registry:
         commands = session.commands_of(question.user, question.database)
         portal = commands.portals.find_query(question.query) if commands is not None else None
@@ -53,12 +55,12 @@ class InitiatorCursors:
         return CursorDescribed(question.request, portal.binary), columns
 
     async def move(self, question: MoveCursor) -> tuple[CursorMoved, bytes, Portal]:
-        """The answer, and the portal that has moved."""
+        """Move a cursor. Returns the answer, and the portal that has moved."""
         session, commands, portal = find_cursor(self._registry, question)
         try:
             page = await session.visits.run(_move_portal(commands, portal, question))
         except asyncio.CancelledError:
-            # Also where it came as the page was ready.
+            # Also if the cancellation came when the page was ready.
             portal.fail()
             raise
         return CursorMoved(question.request, page.passed, portal.running_cursor.position, page.last), page.body, portal
@@ -69,7 +71,7 @@ class InitiatorCursors:
 
 
 def require_usable(commands: Commands, portal: Portal, question: Question) -> None:
-    """Raises ObjectNotInPrerequisiteState for a cursor of a transaction that has failed."""
+    """Raise ObjectNotInPrerequisiteState for a cursor of a transaction that has failed."""
     if commands.block.block is Block.FAILED and not portal.held:
         raise ObjectNotInPrerequisiteState(f'cursor "{question.query}" cannot be used: its transaction has failed')
 
@@ -82,7 +84,7 @@ async def _move_portal(commands: Commands, portal: Portal, question: MoveCursor)
     try:
         return await _movement(portal, question)
     except BaseException:
-        # Where it stands is not known any more, and nobody will ask it for anything else.
+        # The cursor's position is now unknown, and it can give no further rows.
         portal.fail()
         await portal.close()
         raise
@@ -96,17 +98,17 @@ async def _movement(portal: Portal, question: MoveCursor) -> Page:
 
 
 class Moved(Protocol):
-    """A portal that has moved, or a partition of its rows that was given some."""
+    """A portal that has moved, or a partition that was given rows."""
 
     def fail(self) -> None:
-        """The rows are lost."""
+        """Note that the rows are lost."""
         ...
 
 
 class Unsettled:
-    """Movements whose rows are on their way, by who asked for them. Pure.
+    """Movements whose rows are in flight, by the request. Pure.
 
-    A cursor that has moved for somebody who did not get the rows is broken: going on would skip them.
+    If the requesting session does not get the rows, the cursor is broken: moving on would skip them.
     """
 
     def __init__(self) -> None:
@@ -119,16 +121,16 @@ class Unsettled:
         self._moved[key] = moved
 
     def settle(self, key: Asked) -> None:
-        """The rows have arrived."""
+        """Note that the rows have arrived."""
         self._moved.pop(key, None)
 
     def abandon(self, key: Asked) -> None:
-        """They never will; no such movement is no error."""
+        """Break a cursor whose rows will not arrive. An unknown movement is no error."""
         moved = self._moved.pop(key, None)
         if moved is not None:
             moved.fail()
 
     def lost(self, member: str) -> None:
-        """So it is with all that this member asked for."""
+        """Abandon all movements that this member requested."""
         for key in [key for key in self._moved if key[0] == member]:
             self.abandon(key)

@@ -1,7 +1,9 @@
-"""Partitions of cursors of this member's sessions, for other sessions: the initiator's part of `server.cursors.remote_partitions`.
+"""Serves partitions of cursors of this member's sessions to other sessions: the initiator's part of
+`server.cursors.remote_partitions`.
 
-Pages are taken from the cursor by visits of the session that has it, one after another. Who finds that session at work waits:
-several readers of one cursor are what partitions are for, other than FETCH by query id (`server.cluster.initiator_cursors`).
+Pages are taken from the cursor by visits to the session that owns it, one after another. A reader that finds that
+session busy waits, because several readers of one cursor are the purpose of partitions; a FETCH by query id is refused
+instead (`server.cluster.initiator_cursors`).
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ from wire.mesh.control_messages import CursorMoved, ReadPartition
 
 @dataclass(frozen=True, slots=True)
 class PartitionReading:
-    """A page of a partition that is on its way."""
+    """A page of a partition that is in flight."""
 
     portal: Portal
     partitions: Partitions
     number: int
 
     def fail(self) -> None:
-        """The page is lost, and with it the query."""
+        """Break the query, because the page is lost."""
         self.partitions.fail_unread(self.number)
         self.portal.fail()
 
@@ -42,7 +44,9 @@ class InitiatorPartitions:
         self._registry = registry
 
     async def read(self, question: ReadPartition) -> tuple[CursorMoved, bytes, PartitionReading]:
-        """The answer, and what is broken if it does not arrive. Raises SqlError."""
+        """Read a page of a partition. Returns the answer, and the reading to fail if the answer does not arrive.
+        Raises SqlError.
+        """
         _, commands, portal = find_cursor(self._registry, question)
         if question.first and commands.cursors.reads_partition:
             raise ObjectInUse(
@@ -73,7 +77,7 @@ class InitiatorPartitions:
 
 
 def _partitions_of(portal: Portal, question: ReadPartition) -> Partitions:
-    """The partitions of a cursor; made when the first is asked for."""
+    """Return the partitions of a cursor, which the first request creates."""
     if portal.partitions is None:
         portal.require_runnable()
         query = portal.command.statement
@@ -83,7 +87,7 @@ def _partitions_of(portal: Portal, question: ReadPartition) -> Partitions:
                 hint="Declare a cursor, and read nothing from it but partitions.",
             )
         made = Partitions(question.query, statement_digest(query), question.partitions)
-        # Who asks for it with another text is refused before the cursor is bound to partitions.
+        # A request with another text is refused before the cursor is bound to partitions.
         made.require_statement(question.statement)
         portal.partitions = made
     return portal.partitions

@@ -1,12 +1,14 @@
-"""`sluice cluster`: several members on this machine, as processes of their own, over one catalog and one directory.
+"""`sluice cluster`: several members on this machine, each a process of its own, over one catalog and one directory.
 
-`up` starts them and returns when all answer and know each other; `status` asks each; `down` ends them. The members outlive
-the command: each has its own session, so that nothing that happens to the terminal reaches it, and a log file. What runs is
-written down (`server.cluster.files`) before it is waited for, so that `down` can end whatever an interrupted `up` left.
+`up` starts the members and returns when all of them answer and know each other; `status` asks each; `down` ends them.
+The members outlive the command: each leads a session of its own, so that no signal of the terminal reaches it, and
+writes to a log file. `up` records each process (`server.cluster.files`) before it waits for it, so that `down` can end
+what an interrupted `up` has left.
 
-All ports but the first member's are free ones, chosen before anybody starts and written into the configurations, so that a
-member that is started again is found where it was. With a topology file its nodes are the members, and its addresses are
-replaced by theirs, in a copy: the file is that of the real cluster, tried out on one machine, where its addresses are not.
+All ports but the first member's are free ones. They are chosen before any member starts and written into the
+configurations, so that a restarted member has its old address. With a topology file, its nodes are the members, and a
+copy of the file gets the addresses of the local members: a topology of a real cluster can be tried out on one machine,
+where its addresses do not exist.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ _READY_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.1
 _ASK_SECONDS: Final = 3
 _LOG_LINES: Final = 15
-#: Keys of the configuration that differ between members, or that the command's flags say.
+#: Configuration keys that differ between members, or that the command's flags set.
 _GIVEN: Final = (
     "member", "listen", "mesh", "console", "data", "base", "catalog", "http.listen", "spark.master", "spark.driver_memory",
     "cluster.name", "cluster.role", "cluster.seeds", "cluster.secret", "cluster.secret_file", "cluster.topology",
@@ -52,13 +54,14 @@ _GIVEN: Final = (
 
 
 class ClusterError(Exception):
-    """Why a command failed, in words for the person who gave it."""
+    """An error of a command; the message is for the person who gave the command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The members that `up` is to start. lite_routing: refuse or forward. spark: keys of the `spark` section. topology: a file
-    whose nodes are the data members, instead of a number of them."""
+    """The members that `up` is to start. lite_routing: refuse or forward. spark: keys of the `spark` section.
+    topology: a file whose nodes are the data members, instead of a number of them.
+    """
 
     members: int
     lite: int
@@ -73,7 +76,7 @@ class Wanted:
 
 
 def up(wanted: Wanted, console: Console) -> None:
-    """Start a cluster. Raises ClusterError; then nothing of it runs."""
+    """Start a cluster. Raises ClusterError; then none of its members runs."""
     folder = wanted.folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     _require_down(folder)
@@ -122,7 +125,7 @@ def _read(folder: Path) -> Cluster | None:
 
 
 def _plan(wanted: Wanted) -> list[MemberProcess]:
-    """Names, roles and addresses of all members."""
+    """Return the names, roles and addresses of all members."""
     names = [(name, "data") for name in _data_members(wanted)] + [(f"l{n}", "lite") for n in range(1, wanted.lite + 1)]
     if len({name for name, _ in names}) < len(names):
         raise ClusterError(f"{wanted.topology}: a node has the name of a lite member: {names[-1][0]}")
@@ -145,7 +148,7 @@ def _data_members(wanted: Wanted) -> Sequence[str]:
 
 
 def _free_ports(count: int) -> Iterator[int]:
-    """Ports that nobody listens on, all different: all are held until the last one is found."""
+    """Yield distinct free ports. All of them are held until the last one is found."""
     with ExitStack() as held:
         probes = [held.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:
@@ -164,12 +167,14 @@ def _start(folder: Path, member: MemberProcess, config: Path) -> subprocess.Pope
 
 
 def _is_given(variable: str) -> bool:
-    """Whether a variable of the caller's would replace what the command gives each member; all others hold for every member."""
+    """Return whether an environment variable of the caller would override a setting that the command gives to each
+    member individually. All other variables apply to every member.
+    """
     return variable.startswith("SLUICE_") and variable[len("SLUICE_") :].lower().replace("__", ".") in _GIVEN
 
 
 def _wait_ready(folder: Path, started: Sequence[tuple[MemberProcess, subprocess.Popen[bytes]]]) -> None:
-    """Until every member takes clients and has all others as its peers. Raises ClusterError."""
+    """Wait until every member accepts clients and is connected to all others. Raises ClusterError."""
     everybody = {member.name for member, _ in started}
     waiting = dict.fromkeys(everybody, "no answer yet")
     end = time.monotonic() + _READY_SECONDS
@@ -204,7 +209,7 @@ def _note(waiting: dict[str, str], member: MemberProcess, everybody: set[str]) -
 
 
 def peers(member: MemberProcess) -> dict[str, str]:
-    """The members that this one knows, itself included, by their state. Raises psycopg.Error."""
+    """Return the members that this one knows, itself included, with their states. Raises psycopg.Error."""
     address = _reachable(member.listen)
     with psycopg.connect(
         host=address.host, port=address.port, user="sluice", dbname="sluice", connect_timeout=_ASK_SECONDS,
@@ -239,7 +244,7 @@ def _tell_started(console: Console, members: Sequence[MemberProcess], folder: Pa
 
 
 def status(folder: Path, console: Console) -> bool:
-    """Print what each member is doing; whether all are up."""
+    """Print the state of each member. Returns whether all are up."""
     cluster = _read(folder.absolute())
     if cluster is None:
         console.print(f"no cluster runs in {folder}")
@@ -274,8 +279,9 @@ def _table(rows: Sequence[tuple[MemberProcess, str]]) -> Table:
 
 
 def down(folder: Path, grace: float, console: Console) -> None:
-    """End all members: ask them to finish, wait for `grace` seconds, and kill what is left. Raises ClusterError, when all have
-    ended, for those that did not end in order."""
+    """End all members: send SIGTERM, wait for `grace` seconds, and kill the rest. When all have ended, raises
+    ClusterError if some did not shut down in order.
+    """
     folder = folder.absolute()
     cluster = _read(folder)
     if cluster is None:
@@ -311,7 +317,7 @@ def _log_size(folder: Path, member: MemberProcess) -> int:
 
 
 def _ended_in_order(folder: Path, member: MemberProcess, size: int) -> bool:
-    """size: of its log when it was asked to end."""
+    """Return whether a member has logged an orderly shutdown. size: the size of its log when it was told to end."""
     path = files.log_of(folder, member)
     if not path.exists():
         return False

@@ -1,4 +1,6 @@
-"""The link of a member to others, as its configuration has it: who it is, where it is reached, whom it looks for."""
+"""Builds a member's identity and the options of its links from its configuration: name, addresses, and the peers to
+dial.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ def identity_of(config: Config, incarnation: str, mesh: str, client: Address) ->
 
 
 def link_options(config: Config, topology: Topology | None, tls: MeshTls | None) -> LinkOptions:
-    """The others are looked for at the seeds, and where the topology says that they are."""
+    """Return the options of a member's links. It dials the seeds, and the addresses in the topology."""
     cluster = config.cluster
     nodes = topology.nodes if topology is not None else ()
     seeds = dict.fromkeys((*cluster.seeds, *(node.address for node in nodes if node.name != config.member)))

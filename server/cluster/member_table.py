@@ -1,4 +1,4 @@
-"""The members that are known beside this one: a record each, with what it has said of itself and the link that leads to it."""
+"""The other members that are known: for each a record with its identity, its state and the link to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wire.mesh.control_messages import Identity
 
 @dataclass(slots=True)
 class MemberRecord:
-    """A member that is known. link: the open one. since: when `state` began."""
+    """A known member. link: the open link. since: when `state` began."""
 
     identity: Identity
     state: Literal["joining", "up", "lost", "left"]
@@ -23,7 +23,9 @@ class MemberRecord:
 
 
 class MemberTable:
-    """See the module's docstring. links: tells who is silent. forget_after: seconds for which a member that is gone is kept."""
+    """See the module's docstring. links: report which members are silent. forget_after: seconds after which a member
+    that is gone is forgotten.
+    """
 
     def __init__(self, links: ControlLinks, forget_after: float) -> None:
         self.by_name: dict[str, MemberRecord] = {}
@@ -31,7 +33,7 @@ class MemberTable:
         self._forget_after = forget_after
 
     def link_to(self, member: str) -> int | None:
-        """The link by which a member can be reached now."""
+        """Return the number of the open link to a member; None if there is none."""
         record = self.by_name.get(member)
         return record.link.number if record is not None and record.link is not None else None
 
@@ -49,7 +51,7 @@ class MemberTable:
         return [record.identity for record in self.by_name.values() if record.link is not None]
 
     def learn(self, identity: Identity, now: float) -> bool:
-        """Another member is connected to this one. Whether there is somebody to connect to."""
+        """Record a member to which another member is connected. Returns whether this member should connect to it."""
         record = self.by_name.get(identity.member)
         same = record is not None and record.identity.incarnation == identity.incarnation
         if record is not None and (record.link is not None or (same and record.state == "left")):
@@ -59,12 +61,12 @@ class MemberTable:
         return True
 
     def end(self, member: str, state: Literal["lost", "left"], since: float) -> None:
-        """A member's link is over."""
+        """Record that a member's link has ended."""
         record = self.by_name[member]
         record.state, record.since, record.link, record.load = state, since, None, 0
 
     def forget(self, now: float) -> list[str]:
-        """Forget those that have been gone for long. Returns their names."""
+        """Forget the members that have been gone for longer than `forget_after`. Returns their names."""
         gone = [m for m, r in self.by_name.items() if r.link is None and now - r.since > self._forget_after]
         for member in gone:
             del self.by_name[member]
@@ -72,6 +74,6 @@ class MemberTable:
 
 
 def describe(identity: Identity, state: MemberState, load: int, *, local: bool = False) -> MemberInfo:
-    """A member as the engine is told of it."""
+    """Return a member's description for the engine."""
     i = identity
     return MemberInfo(i.member, i.incarnation, i.mesh, i.client, i.role, state, load, i.version, local)

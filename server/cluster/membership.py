@@ -1,30 +1,34 @@
-"""Cluster membership: events and the time in, actions out. `server.cluster.mesh_link` owns the sockets and performs them.
+"""Cluster membership as a pure machine: events and the time in, actions out. `server.cluster.mesh_link` owns the
+sockets and performs the actions.
 
-Every member keeps a control connection with every other, and believes only its own: a member is up because *we* hear it. What
-members tell each other is whom they are connected to, which says where to dial and nothing more. So there is no opinion about
-a third member to spread, to be outdated, or to keep a dead one alive.
+Every member keeps a control connection to every other member, and derives a member's state from its own connection
+only: a member is up because *this* member hears it. Members tell each other to whom they are connected, but that only
+says which addresses to dial. So no member spreads an opinion about a third one, which could be outdated or keep a dead
+member alive.
 
     joining --> up <--> suspect      suspect: half of `failure_after` without a byte
                  |  draining         as up; it said that it takes no new queries
                  v
             lost, left               back to up with a new connection; forgotten after `forget_after`
 
-**One connection a pair.** Both may dial at once. The connection that the member with the smaller id dialled is kept: it refuses
-the other's ("redundant") from when its own has reached the other end, and the other accepts and gives its own attempt up.
-A member only dials when it has no connection, so one that calls although we have its earlier call open has lost that: the new
-one takes its place, and the old one is reported as lost.
+**One connection per pair.** Both members may dial at the same time. The connection that the member with the smaller id
+dialled is kept: once its own attempt has reached the other end, this member refuses the other's connection
+("redundant"), and the other member accepts and gives up its own attempt. A member dials only while it has no
+connection. If a peer dials although its earlier connection to us is still open here, the peer has lost that one: the
+new connection replaces it, and the old one is reported as lost.
 
-**One name, one member.** An incarnation is one start of a process. A new incarnation takes the old one's place when that is
-gone, or when it has the same address, where only one process can be; else the name is taken, and the later one is refused.
+**One member per name.** An incarnation is one start of a process. A new incarnation replaces the old one if the old one
+is gone or has the same address, at which only one process can listen. Otherwise the name is taken, and the new
+incarnation is refused.
 
-Lost connections are dialled again at once, then with growing pauses: by both ends, so that one way through is enough. Seeds
-are dialled for ever.
+A lost connection is dialled again at once, then with growing pauses. Both ends dial, so one direction that works is
+enough. Seeds are dialled for ever.
 
-The parts: connections and their silence (`control_links`), members and what they said (`member_table`), addresses (`dial_targets`).
-Here is what they decide together.
+The parts: connections and their silence (`control_links`), members and what they reported (`member_table`), addresses
+(`dial_targets`). This module makes the decisions that need all of them.
 
-Considered and rejected: gossip with a failure detector of rumours (SWIM: fewer connections with thousands of members, but
-queries need the connection to each participant anyway, and fail-fast is about that connection), and a coordinator.
+Considered and rejected: gossip with a failure detector of rumours (SWIM: fewer connections with thousands of members,
+but queries need the connection to each participant anyway, and fail-fast is about that connection), and a coordinator.
 """
 
 from __future__ import annotations
@@ -58,7 +62,9 @@ class Timing:
 
 @dataclass(slots=True)
 class Membership:
-    """See the module's docstring. me: this member. seeds: addresses. chance: spreads the pauses. load: as told last."""
+    """See the module's docstring. me: this member. seeds: addresses. chance: randomizes the pauses. load: the last
+    reported load.
+    """
 
     me: Identity
     seeds: Sequence[str]
@@ -79,11 +85,11 @@ class Membership:
         self._targets = DialTargets(self.known, self.chance)
 
     def members(self, now: float) -> list[MemberInfo]:
-        """All that are known, this one included, ordered by id."""
+        """Return all known members, this one included, ordered by id."""
         me = describe(self.me, "draining" if self.draining else "up", self.load, local=True)
         return sorted([me, *self.known.infos(now)], key=lambda info: info.id)
 
-    # -- links come and go ---------------------------------------------------------------------------------------
+    # -- events of links -----------------------------------------------------------------------------------------
 
     def start(self, now: float) -> Actions:
         for address in self.seeds:
@@ -91,7 +97,7 @@ class Membership:
         return self.tick(now)
 
     def peer_introduced(self, number: int, peer: Identity, now: float) -> Actions:
-        """The peer has said who it is; proved, if it was the one that dialled."""
+        """Handle a peer's identity, which is proved if the peer dialled."""
         link = self.links.by_number.get(number)
         if link is None:
             return []
@@ -99,7 +105,7 @@ class Membership:
         return self._admit(link, peer, now) if link.dialled is None else self._met(link, link.dialled, peer)
 
     def link_established(self, number: int, now: float) -> Actions:
-        """The peer that was dialled has proved itself, and takes us."""
+        """Handle the acceptance of this member by the peer that it dialled; the peer is authenticated."""
         link = self.links.by_number.get(number)
         if link is None or link.peer is None:
             return []
@@ -109,7 +115,7 @@ class Membership:
         return [*self._replace(link.peer, now), *self._open_link(link, link.peer, now)]
 
     def message_received(self, number: int, message: ControlMessage, now: float) -> Actions:
-        """A heartbeat, members, or goodbye."""
+        """Handle a heartbeat, a list of members, or a goodbye."""
         link = self.links.by_number.get(number)
         if link is None:
             return []
@@ -124,7 +130,9 @@ class Membership:
         return []
 
     def link_closed(self, number: int, reason: str, now: float, level: int = logging.INFO) -> Actions:
-        """The link is no more (also: could not be made), without a goodbye from here. level: of its log line."""
+        """Handle the end of a link, or a failed attempt to open one, without a goodbye from here. level: of its log
+        line.
+        """
         link = self.links.by_number.pop(number, None)
         if link is None:
             return []
@@ -135,7 +143,7 @@ class Membership:
         return self._targets.fail(link.dialled, reason, now, level)
 
     def tick(self, now: float) -> Actions:
-        """To be called several times within a heartbeat."""
+        """Advance the time. To be called several times within a heartbeat."""
         self.links.excuse_absence(now)
         actions: Actions = []
         for link in list(self.links.by_number.values()):
@@ -159,7 +167,7 @@ class Membership:
         return self._beat()
 
     def leave(self) -> Actions:
-        """Say goodbye to all. Nothing is dialled any more."""
+        """Say goodbye to all. No address is dialled any more."""
         self._ending = True
         actions: Actions = []
         for link in self.links.by_number.values():
@@ -169,10 +177,12 @@ class Membership:
             record.link = None
         return actions
 
-    # -- who is taken --------------------------------------------------------------------------------------------
+    # -- accepting peers -----------------------------------------------------------------------------------------
 
     def _met(self, link: ControlLink, address: str, peer: Identity) -> Actions:
-        """Somebody answered at an address. Nothing is proved yet; that we need not go on can be seen."""
+        """Handle the answer of a peer at an address. It is not authenticated yet, but it may already be clear that the
+        connection is not needed.
+        """
         if peer == self.me:
             self._targets.note_own(address)
             return self._drop(link)
@@ -183,7 +193,7 @@ class Membership:
         return [Proceed(link.number)]
 
     def _admit(self, link: ControlLink, peer: Identity, now: float) -> Actions:
-        """Somebody has connected and proved who it is."""
+        """Handle a peer that has connected to this member and is authenticated."""
         refusal = self._name_taken(peer)
         if refusal is not None:
             return self._refuse(link, "name", refusal, now)
@@ -196,7 +206,7 @@ class Membership:
         return [*actions, Proceed(link.number), *self._open_link(link, peer, now)]
 
     def _name_taken(self, peer: Identity) -> str | None:
-        """Why a member of that name cannot be taken in, if so."""
+        """Return the reason why a member of that name must be refused, if there is one."""
         record = self.known.by_name.get(peer.member)
         if peer.member == self.me.member:
             other = self.me
@@ -209,7 +219,7 @@ class Membership:
         return f'the name "{peer.member}" of {peer.mesh} is taken: {other.mesh} is in the cluster under it'
 
     def _replace(self, peer: Identity, now: float) -> Actions:
-        """The member's earlier connection, if there is one, is over."""
+        """Close the member's earlier connection, if there is one."""
         record = self.known.by_name.get(peer.member)
         if record is None or record.link is None:
             return []
@@ -232,10 +242,10 @@ class Membership:
             *told,
         ]
 
-    # -- who is not ----------------------------------------------------------------------------------------------
+    # -- refusing and losing peers -------------------------------------------------------------------------------
 
     def _drop(self, link: ControlLink) -> Actions:
-        """An attempt that is not needed."""
+        """Drop an attempt that is not needed."""
         del self.links.by_number[link.number]
         return [Close(link.number)]
 
@@ -248,7 +258,7 @@ class Membership:
         return actions
 
     def _handle_goodbye(self, link: ControlLink, goodbye: Goodbye, now: float) -> Actions:
-        """The peer has said goodbye; its connection is over."""
+        """Handle a goodbye of the peer, which ends its connection."""
         del self.links.by_number[link.number]
         actions: Actions = [Close(link.number)]
         if link.open and goodbye.reason == "leave":
@@ -273,15 +283,17 @@ class Membership:
         self.known.end(link.peer.member, "left", link.heard)
         return [Log(logging.INFO, f"{link.peer.member} has left"), Lost(link.peer.member)]
 
-    # -- what members tell each other -----------------------------------------------------------------------------
+    # -- lists of members -----------------------------------------------------------------------------------------
 
     def _tell_all(self) -> Actions:
-        """Repeated, for those who have lost each other so long that they have forgotten each other."""
+        """Send the list of connected members to all. It is repeated for members that lost each other so long ago that
+        they have forgotten each other.
+        """
         parts = list(_parts(self.known.connected_members()))
         return [Say(link.number, Members(part)) for link in self.links.open_links() for part in parts]
 
     def _learn(self, members: Sequence[Identity], now: float) -> Actions:
-        """A member has said whom it is connected to."""
+        """Handle the list of members to which another member is connected."""
         learned = False
         for identity in members:
             if identity.member != self.me.member and self.known.learn(identity, now):
@@ -289,7 +301,7 @@ class Membership:
                 learned = True
         return self._dial(now) if learned and not self._ending else []
 
-    # -- as time goes by -----------------------------------------------------------------------------------------
+    # -- heartbeats and dialling ---------------------------------------------------------------------------------
 
     def _beat(self) -> Actions:
         message = Heartbeat(self.load, self.draining)

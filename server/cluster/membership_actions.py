@@ -1,4 +1,6 @@
-"""The actions of the membership machine, which whoever owns the sockets performs (`server.cluster.mesh_link`)."""
+"""The actions that the membership machine returns; the owner of the sockets performs them
+(`server.cluster.mesh_link`).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from wire.mesh.control_messages import ControlMessage, Goodbye
 
 @dataclass(frozen=True, slots=True)
 class Dial:
-    """Connect to address, as link `link`; say `link_connected` or `link_closed`."""
+    """Connect to `address` as link `link`; report `link_connected` or `link_closed`."""
 
     link: int
     address: str
@@ -16,7 +18,7 @@ class Dial:
 
 @dataclass(frozen=True, slots=True)
 class Proceed:
-    """Go on with the handshake (`ControlChannel.proceed`)."""
+    """Continue the handshake (`ControlChannel.proceed`)."""
 
     link: int
 
@@ -29,7 +31,7 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The link is over. goodbye: what to tell the peer first."""
+    """Close the link. goodbye: the message to send first."""
 
     link: int
     goodbye: Goodbye | None = None
@@ -37,7 +39,7 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Tell whoever listens that messages to and from this member are lost."""
+    """Notify the listeners that messages to and from this member are lost."""
 
     member: str
 

@@ -1,12 +1,14 @@
-"""A member's links to the others: the sockets of the control connections, driven by `server.cluster.membership`.
+"""A member's links to the other members: the sockets of the control connections, driven by
+`server.cluster.membership`.
 
-`MeshLink` is what the engine knows as `engine.contracts.mesh.Mesh`. It performs the actions of the membership machine, drives
-a `wire.mesh.control_channel.ControlChannel` for each connection, and gives both the time. Everything is on the loop's thread;
-what it holds is a task for each address that is being dialled, a timer, and the connections. `close` ends them all and
-returns when they are gone.
+`MeshLink` implements `engine.contracts.mesh.Mesh`. It performs the actions of the membership machine, drives a
+`wire.mesh.control_channel.ControlChannel` for each connection, and gives both the time. Everything runs on the loop's
+thread. A link owns a task for each address that is being dialled, a timer, and the connections; `close` ends them all
+and returns when they are gone.
 
-A message is written to the socket's buffer when it is sent. Nothing is kept for later: a member that cannot be reached now
-gets nothing, and what a broken connection had under way is lost with it. So messages come in order and at most once.
+A message is written to the socket's buffer when it is sent. Nothing is queued beyond that: a member that is unreachable
+receives nothing, and messages in flight on a broken connection are lost with it. So messages arrive in order and at
+most once.
 """
 
 from __future__ import annotations
@@ -30,16 +32,17 @@ from wire.mesh.control_channel import ControlChannel, ControlEvent, Established,
 from wire.mesh.control_messages import NONCE_BYTES, ControlMessage, Goodbye, Heartbeat, Identity, Members
 
 log: Final = logging.getLogger(__name__)
-#: Connections that may be in their handshake at once; further ones are closed unheard.
+#: The number of connections in their handshake; further ones are closed at once.
 _STRANGERS_MAX: Final = 256
 _OURS: Final = (Heartbeat, Goodbye, Members)
 
 
 @dataclass(frozen=True, slots=True)
 class LinkOptions:
-    """cluster, secret: those of the cluster; no connection is made or accepted without a secret. seeds: host and port of members
-    to begin with. tls: None: in the clear.
-    chance: by which pauses differ, so that members do not dial all at once."""
+    """cluster, secret: the cluster's name and secret; no connection is made or accepted without a secret. seeds: host
+    and port of members to dial first. tls: None: without encryption. chance: randomizes pauses, so that members do not
+    all dial at once.
+    """
 
     cluster: str = "sluice"
     secret: bytes = b""
@@ -50,15 +53,15 @@ class LinkOptions:
 
 
 def new_incarnation() -> str:
-    """A name for this start of the member."""
+    """Return a new name for this start of the member."""
     return secrets.token_hex(8)
 
 
 class MeshLink:
     """See the module's docstring.
 
-    identity: this member; its addresses may be told by `start`, when they are known. load: how many queries it takes part in.
-    parse: an address's host and port.
+    identity: this member; `start` may set its addresses, when they are known. load: the number of queries in which it
+    takes part. parse: an address's host and port.
     """
 
     def __init__(
@@ -96,13 +99,13 @@ class MeshLink:
     # -- this member ---------------------------------------------------------------------------------------------
 
     def start(self, identity: Identity) -> None:
-        """Begin to dial. Connections may be accepted from now on."""
+        """Start to dial. From now on connections may be accepted."""
         self._membership.me = identity
         self._perform(self._membership.start(_now()))
         self._set_timer()
 
     def accept(self) -> ControlConnection | None:
-        """The protocol of a connection that has arrived; None: there are too many."""
+        """Return the protocol of a connection that has arrived; None if there are too many."""
         if self._membership.links.strangers >= _STRANGERS_MAX:
             return None
         return self._connection(self._membership.links.accept(_now()), dialled=False)
@@ -112,7 +115,7 @@ class MeshLink:
         self._perform(self._membership.drain())
 
     async def close(self) -> None:
-        """Say goodbye, and end everything."""
+        """Say goodbye to all members and close all connections."""
         if self._timer is not None:
             self._timer.cancel()
         self._perform(self._membership.leave())
@@ -124,10 +127,10 @@ class MeshLink:
     def statistics(self) -> dict[str, int]:
         return {"connections": len(self._connections) + len(self._closing), "dials": len(self._dials.tasks)}
 
-    # -- what the connections report -----------------------------------------------------------------------------
+    # -- reports of the connections ------------------------------------------------------------------------------
 
     def connection_ready(self, connection: ControlConnection) -> bool:
-        """A connection is made. False: it is not wanted any more."""
+        """Take over an established connection. Returns False if it is no longer wanted."""
         wanted = self._membership.links.connect(connection.number)
         if wanted:
             self._connections[connection.number] = connection
@@ -139,7 +142,7 @@ class MeshLink:
         self._membership.links.hear(number, _now())
 
     def handle_event(self, number: int, event: ControlEvent) -> None:
-        """An event of a link's channel."""
+        """Handle an event of a link's channel."""
         match event:
             case Introduced(peer):
                 self._perform(self._membership.peer_introduced(number, peer, _now()))
@@ -153,13 +156,13 @@ class MeshLink:
                     self._on_message(member, message, bytes(body))
 
     def peer_refused(self, connection: ControlConnection, reason: str, level: int) -> None:
-        """A connection's peer is not what it should be; the connection ends itself."""
+        """Note that a connection has refused its peer; the connection ends itself."""
         self._connections.pop(connection.number, None)
         self._closing.add(connection)
         self._close_link(connection.number, reason, level)
 
     def connection_gone(self, connection: ControlConnection, reason: str) -> None:
-        """Nothing is left of a connection."""
+        """Note that a connection is closed and released."""
         self._close_link(connection.number, reason)
         self._connections.pop(connection.number, None)
         self._closing.discard(connection)
@@ -168,7 +171,7 @@ class MeshLink:
     def _close_link(self, number: int, reason: str, level: int = logging.INFO) -> None:
         self._perform(self._membership.link_closed(number, reason, _now(), level))
 
-    # -- what the membership wants -------------------------------------------------------------------------------
+    # -- actions of the membership machine -----------------------------------------------------------------------
 
     def _perform(self, actions: Actions) -> None:
         for action in actions:
@@ -193,7 +196,7 @@ class MeshLink:
         try:
             self._on_lost(member)
         except Exception:
-            # The actions that follow still end the connection.
+            # Logged only: the following actions must still end the connection.
             log.exception("the loss of %s could not be dealt with", member)
 
     def _end(self, number: int, goodbye: Goodbye | None) -> None:
@@ -214,7 +217,9 @@ class MeshLink:
         return self._connection(number, dialled=True)
 
     def _give_up(self, number: int, made: Sequence[ControlConnection], reason: str) -> None:
-        """An attempt has failed. A connection that it had made is closed by the loop, but uvloop's does not say so."""
+        """Report a failed attempt. The loop closes a connection that the attempt had made, but uvloop does not report
+        that.
+        """
         for connection in made:
             connection.end(None)
             self.connection_gone(connection, reason)

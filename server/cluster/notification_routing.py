@@ -1,12 +1,14 @@
-"""Notifications of committed transactions (NOTIFY), brought to the sessions of this member and to the other members.
+"""Delivers the notifications of committed transactions (NOTIFY) to the sessions of this member and to the other
+members.
 
-Every member is told everything, also one on which nobody listens: who knew where listeners are would have to know it before a
-LISTEN could return, and a lost message would mean a listener that hears nothing for ever. A transaction's notifications are told
-whole and in order; long ones in several messages, which one connection keeps in order. A member that cannot be reached when a
-transaction commits misses what it said: nothing is kept for it, as PostgreSQL keeps nothing for a client that is not connected.
+Every member is sent all notifications, even if none of its sessions listens. A sender that tracked listeners would have
+to know of each before its LISTEN could return, and a lost message would leave a listener that never hears anything. A
+transaction's notifications are sent complete and in order; long ones in several messages, whose order the one
+connection keeps. A member that is unreachable when a transaction commits misses its notifications: nothing is stored
+for it, as PostgreSQL stores nothing for a client that is not connected.
 
-Rejected: a queue in the catalog database, which all members would poll. It would survive a lost connection, for a write to disk
-each time and a delay; who needs that has a table for it.
+Rejected: a queue in the catalog database that all members poll. It would survive a lost connection, but costs a disk
+write for each notification and a delay; an application that needs this can use a table.
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ from server.session.cancel import SessionRegistry
 from server.session.notifications import Said
 from wire.mesh.control_messages import ControlMessage, Notified
 
-#: Of one message, whose header has at most 64 kB: bytes of text, beside which names' lengths are little.
+#: The limit of text in one message, whose header has at most 64 kB; the lengths of the names add little.
 _MESSAGE_BYTES: Final = 48 << 10
 
 
 class NotificationRouter:
-    """`server.session.cancel.Elsewhere`'s neighbour for notifications. Made and used on the loop's thread."""
+    """The counterpart of `server.session.cancel.Elsewhere` for notifications. Made and used on the loop's thread."""
 
     def __init__(self, mesh: ServerMesh, registry: SessionRegistry) -> None:
         self._mesh = mesh

@@ -1,4 +1,4 @@
-"""Routers between members, for their sessions: activity, cancels, cursors, notifications."""
+"""Routers between members, on behalf of their sessions: activity, cancel requests, cursors, notifications."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from server.session.cancel import SessionRegistry
 
 
 class ClusterRouters:
-    """See the module's docstring. registry: the sessions of this member. status: its state."""
+    """See the module's docstring. registry: the sessions of this member. status: returns its state."""
 
     def __init__(
         self,

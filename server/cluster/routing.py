@@ -1,12 +1,12 @@
 """Routing of messages between the members' servers, and of cancel requests that reached a member without the session.
 
-`ServerMesh` is the mesh that the engine is given: it takes out the server's own messages (numbers 80 and up) and passes on the
-rest. `CancelRouter` sends and receives cancel requests (`server.cluster.cursor_routing`: movements of cursors). They have no
-answer: the protocol does not tell the client whether its cancel request reached a session, and `pg_cancel_backend` returns only
-whether the request could be sent.
+`ServerMesh` is the mesh that the engine is given: it takes out the server's own messages (numbers 80 and up) and passes
+on the rest. `CancelRouter` sends and receives cancel requests (`server.cluster.cursor_routing` does so for movements of
+cursors). Cancel requests have no answer: the protocol does not tell the client whether its cancel request reached a
+session, and `pg_cancel_backend` returns only whether the request could be sent.
 
-Rejected: asking all members. The process id names the member (`server.session.cancel`), so that a cancel request is one message, or
-none if no member has that id.
+Rejected: asking all members. The process id names the member (`server.session.cancel`), so a cancel request is one
+message, or none if no member has that id.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from server.monitor.statement_cancel import cancel_statement
 from server.session.cancel import SessionRegistry, canceled_by_user, names_member, shut_down
 from wire.mesh.control_messages import CancelBackend, CancelRequest, CancelStatement, ControlMessage
 
-#: How long another thread waits for the loop to send its message.
+#: Seconds for which another thread waits until the loop has sent its message.
 _HAND_OVER_SECONDS: Final = 5.0
 
 
@@ -59,11 +59,11 @@ class ServerMesh:
         self._on_message, self._on_lost = on_message, on_lost
 
     def take(self, kind: type[ControlMessage], handler: Handler) -> None:
-        """Have messages of this class given to `handler`."""
+        """Register `handler` for messages of this class."""
         self._taken[kind] = handler
 
     def watch(self, on_lost: Callable[[str], None]) -> None:
-        """Have `on_lost` told, too, of members that are lost; it must not raise."""
+        """Register `on_lost`, which is also called for lost members; it must not raise."""
         self._on_lost_first.append(on_lost)
 
     def _receive(self, member: str, message: ControlMessage, body: bytes) -> None:
@@ -101,7 +101,9 @@ class CancelRouter:
         return self._tell(pid, CancelBackend(pid, terminate))
 
     def cancel_statement(self, query: str) -> bool:
-        """Cancel a statement of any member's by its id; False if its initiator cannot be told. Called on the loop's thread."""
+        """Cancel a statement of any member by its id. Returns False if its initiator cannot be told. Called on the
+        loop's thread.
+        """
         member = QueryId.parse(query).initiator
         if member != self._mesh.member:
             return self._mesh.send(member, CancelStatement(query))
@@ -114,7 +116,7 @@ class CancelRouter:
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Nothing is at work any more."""
+        """Wait until all cancels in progress have ended."""
         if self._tasks:
             await asyncio.wait(list(self._tasks))
 
@@ -130,7 +132,9 @@ class CancelRouter:
         return True in [self._mesh.send(member, message) for member in meant]
 
     def _receive(self, _member: str, message: ControlMessage, _body: bytes) -> None:
-        """Only sessions of this member are meant: nothing is passed on twice."""
+        """Handle a cancel from another member. It applies to sessions of this member only, so that no request is
+        forwarded twice.
+        """
         match message:
             case CancelRequest(pid, key):
                 self._registry.cancel_request_here(pid, key)

@@ -1,11 +1,12 @@
-"""How many of the process's file descriptors clients may take: so many that those who are there can go on.
+"""Limits how many of the process's file descriptors clients may take, so that running sessions can go on.
 
-In PostgreSQL a client's socket takes a descriptor of a process of its own. Here all are one process's: without a bound, clients
-that only connect would leave none to the files that other sessions' queries have to open. So some are kept from them, and a
-client that comes when only these are left is refused as one too many.
+In PostgreSQL each client's socket takes a descriptor of a process of its own. Here all clients share one process:
+without a limit, clients that only connect would leave no descriptors for the files that other sessions' queries have to
+open. Some descriptors are therefore reserved, and a client that connects when only these are left is refused as one too
+many.
 
-How many are taken is told by a new socket's number: POSIX gives the lowest that is free. Rejected: counting what is open, which
-costs more the more there is.
+The number of descriptors in use is estimated from the number of a new socket: POSIX assigns the lowest free one.
+Rejected: counting the open descriptors, which costs more the more there are.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from __future__ import annotations
 import resource
 from typing import Final
 
-#: Kept for files, Spark's connections and other members.
+#: Descriptors that are reserved for files, Spark's connections and other members.
 _KEPT_MAX: Final = 128
-#: More than any member needs; some systems allow a billion, and programs that close them all one by one.
+#: More than any member needs. Some systems allow a billion, and some programs close all of them one by one.
 _RAISED_MAX: Final = 65_536
 
 
 def raise_limit() -> None:
-    """Have as many as the process may have; systems give programs fewer at first, for the sake of old ones."""
+    """Raise the soft limit to what the process may have; systems set it lower at first, for the sake of old programs."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _RAISED_MAX if hard == resource.RLIM_INFINITY else min(hard, _RAISED_MAX)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -28,18 +29,18 @@ def raise_limit() -> None:
 
 
 def limit() -> int:
-    """How many the process may have."""
+    """Return the number of descriptors that the process may have."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _RAISED_MAX if soft == resource.RLIM_INFINITY else soft
 
 
 def scarce(descriptor: int) -> bool:
-    """Whether a client that has just got this one has to be told that there are none for it."""
+    """Return whether a client that has just got this descriptor must be refused for lack of descriptors."""
     most = limit()
     return descriptor >= most - min(_KEPT_MAX, most // 4)
 
 
 def are_exhausted(descriptor: int) -> bool:
-    """Whether there are not even enough to tell it so."""
+    """Return whether there are not even enough descriptors to send such a refusal."""
     most = limit()
     return descriptor >= most - min(_KEPT_MAX, most // 4) // 2

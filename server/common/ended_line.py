@@ -1,6 +1,7 @@
-"""The last line that `sluice serve` prints, when everything has ended in order.
+"""The last line that `sluice serve` prints after an orderly shutdown.
 
-`sluice cluster down` looks for it in a member's log: members are not its children, so it is not told their exit status.
+`sluice cluster down` looks for it in a member's log: members are not its children, so it does not learn their exit
+status.
 """
 
 from typing import Final

@@ -1,14 +1,15 @@
-"""Full garbage collections, at moments when few objects are alive.
+"""Runs full garbage collections at moments when few objects are alive.
 
-A full collection looks at all objects of the process while every session waits: a second where a long statement is being read,
-which has made some millions of them, and finds nothing, since they are all in use. The interpreter begins one by itself when a
-quarter more objects have lived through the two younger generations, and so several times during each such statement. So a member
-switches those off, and a thread begins them instead: when many objects have lived through, and those of long statements
-(`PlanningPool.live_nodes`) are few. A collection that is due is put off for some minutes at most, and not at all above half of
-the limit of the process's memory.
+A full collection visits all objects of the process while every session waits. During the parse of a long statement,
+which has made some millions of objects, that takes a second and frees nothing, since all of them are in use. The
+interpreter starts a full collection when the objects that have survived the two younger generations have grown by a
+quarter, and so several times during each such statement. A member therefore disables the interpreter's full
+collections, and a thread starts them instead: when many objects have survived and few nodes of long statements are
+alive (`PlanningPool.live_nodes`). A collection that is due is postponed for some minutes at most, and not at all while
+the process uses more than half of its memory limit.
 
-A tree of sqlglot's is garbage that only collections find, 40 objects and 7 kB of the shortest statement. Those of long statements
-are taken apart before (`engine.runtime.disposal`), so that what is left to find is little.
+A tree of sqlglot's is garbage that only collections find: 40 objects and 7 kB for the shortest statement. Trees of long
+statements are taken apart before (`engine.runtime.disposal`), so that little is left to find.
 
 However many objects are alive, collections take at most a fiftieth of the time.
 """
@@ -24,25 +25,25 @@ from typing import Final
 from engine.common.resident_memory import resident_bytes
 from engine.common.supervised import Supervised
 
-#: Seconds between two looks at what is to be collected.
+#: Seconds between two checks.
 _PERIOD: Final = 0.5
-#: Collections of the middle generation before a full one, by default 10: some 175,000 objects.
+#: Collections of the middle generation before a full one (the default is 10): some 175,000 objects.
 _COLLECTIONS: Final = 25
-#: The interpreter's own count of the same, which is never reached.
+#: The interpreter's own threshold for the same, which is never reached.
 _NEVER: Final = 1 << 30
-#: Nodes of long statements that a collection may meet: it takes some hundredths of a second for them.
+#: The number of live nodes of long statements up to which a collection runs; they cost it some hundredths of a second.
 _LIVE_NODES: Final = 20_000
-#: Seconds for which one that is due is put off at most.
+#: The longest postponement of a collection that is due, in seconds.
 _PATIENCE: Final = 300.0
-#: The seconds of a collection, so many times, are between its end and the next one.
+#: The pause after a collection, in multiples of its duration.
 _REST: Final = 50
 
 
 class FullCollections:
     """See the module's docstring. Runs from `start` to `close`.
 
-    live_nodes: returns how many nodes of long statements there are. memory_bytes: the limit of the process's memory. resident:
-    returns what it uses. clock: seconds.
+    live_nodes: returns the number of live nodes of long statements. memory_bytes: the memory limit of the process.
+    resident: returns its resident memory. clock: seconds.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class FullCollections:
         gc.set_threshold(*self._threshold)
 
     def is_due(self) -> bool:
-        """Whether a collection is worth its time now."""
+        """Return whether a collection should run now."""
         if gc.get_count()[2] < _COLLECTIONS:
             return False
         few = self._live_nodes() <= _LIVE_NODES

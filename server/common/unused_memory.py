@@ -1,10 +1,10 @@
-"""Free memory in the C library's heaps, given back to the system now and then.
+"""Returns free memory of the C library's heaps to the system from time to time.
 
-glibc keeps what is freed for whoever asks next, in one heap for each of up to eight threads a processor, and gives back by itself
-only what lies at a heap's end. A member has some sixty threads, and what a statement frees lies between what others still hold: one
-that had served a mixed load for half an hour held 100 MiB more than it used, of 750, and ever more with time. `malloc_trim` gives
-back every free page, wherever it lies; a heap is locked meanwhile, for some milliseconds, so it is not done often. Where the C
-library has no such function, there is nothing to do.
+glibc keeps freed memory for later allocations, in up to eight heaps per processor, one for each of as many threads, and
+by itself returns only the free memory at the end of a heap. A member has some sixty threads, and what a statement frees
+lies between what others still hold: a member that had served a mixed load for half an hour held 100 MiB more than it
+used, of 750, and ever more with time. `malloc_trim` returns every free page, wherever it lies; it locks each heap for
+some milliseconds, so it is not called often. If the C library has no such function, nothing is done.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SECONDS: Final = 300.0
 
 
 class UnusedMemory:
-    """A thread that gives it back, from `start` to `close`."""
+    """A thread that returns free memory to the system, from `start` to `close`."""
 
     def __init__(self, supervised: Supervised | None = None) -> None:
         self._supervised = supervised or Supervised("trim")
@@ -36,5 +36,5 @@ class UnusedMemory:
 
     def _run(self) -> None:
         while self._trim is not None and not self._closed.wait(_SECONDS):
-            # Without the interpreter's lock: others go on meanwhile.
+            # The call releases the interpreter's lock, so other threads go on.
             self._supervised.attempt(lambda: self._trim(0))

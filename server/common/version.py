@@ -1,4 +1,4 @@
-"""The version that is installed. Reading it imports `importlib.metadata`, which the command line can do without."""
+"""The installed version. Reading it imports `importlib.metadata`, which the command line avoids."""
 
 from importlib.metadata import version
 from typing import Final

@@ -1,4 +1,6 @@
-"""Addresses that something listens at: host and port, as the configuration, the command line and other members write them."""
+"""Addresses on which something listens: host and port, as the configuration, the command line and other members write
+them.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ class Address:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a host."""
+    """Return whether a host can be reached from this machine only."""
     if host == "localhost":
         return True
     try:
@@ -38,5 +40,7 @@ def is_loopback(host: str) -> bool:
 
 
 def reachable_from_here(host: str) -> str:
-    """Return the host at which this machine reaches a socket that listens at a host, which may stand for every interface."""
+    """Return the host at which this machine reaches a socket that listens on `host`, which may stand for every
+    interface.
+    """
     return WILDCARDS.get(host, host)

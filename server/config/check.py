@@ -1,13 +1,14 @@
-"""`sluice serve --check`: every mistake of a configuration in one run, each with its key and where it was said.
+"""`sluice serve --check`: reports every mistake of a configuration in one run, each with its key and its source.
 
-A configuration that is wrong in one place is looked at further without that place: pydantic tells the mistakes of fields together,
-but asks the checks of a section and of the whole only where all fields are right, and ends with the first that fails. What follows
-only from a part having been left out is not told.
+Pydantic reports the mistakes of all fields together, but runs the validators of a section and of the whole
+configuration only if all fields are valid, and stops at the first validator that fails. So a configuration with a
+mistake is validated again without the invalid part. Mistakes that arise only because a part was left out are not
+reported.
 
-Then this machine is asked what the member will need of it: folders that are there or can be made and written, ports that are free,
-what Spark's master needs. Nothing is made, and nothing is started.
+Then the check asks this machine for what the member will need: folders that exist or can be created and written, ports
+that are free, and what Spark's master needs. Nothing is created or started.
 
-Roles that the rules of authentication name and the catalog does not have are told as a warning: they may be created later.
+Roles that the rules of authentication name and the catalog does not have are warnings: they may be created later.
 """
 
 from __future__ import annotations
@@ -32,21 +33,23 @@ from server.config.sources import Said, place_of, value_at
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 
-#: A Spark's master has answered within this time, or is not there.
+#: A Spark master that has not answered after this time counts as absent.
 _CONNECT_SECONDS: Final = 3.0
 _ANY_USER: Final = ("all", "samerole", "sameuser", "samegroup", "replication")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """mistakes: what keeps the member from starting, or from doing what it is told. warnings: what may be meant. A line each."""
+    """mistakes: errors that keep the member from starting or from working as configured. warnings: settings that may
+    be intended. One line each.
+    """
 
     mistakes: tuple[str, ...]
     warnings: tuple[str, ...] = ()
 
 
 def check(path: Path | None, flags: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Found:
-    """Look at everything. Blocks on the file system and on the network."""
+    """Check everything. Blocks on the file system and on the network."""
     try:
         said = Said.read(path, flags, environment)
     except ConfigurationError as error:
@@ -62,8 +65,9 @@ def check(path: Path | None, flags: Mapping[str, Any], environment: Mapping[str,
 
 
 def _understood(said: Said) -> tuple[Config | None, list[str]]:
-    """The configuration without what is wrong in it, and the mistakes. None: what is wrong is said nowhere, so that it cannot be
-    left out."""
+    """Return the configuration without its invalid parts, and the mistakes. The configuration is None if a mistake
+    belongs to no given key, so that nothing can be left out.
+    """
     values, mistakes = dict(said.values), list[str]()
     left_out: set[str] = set()
     while True:
@@ -74,7 +78,7 @@ def _understood(said: Said) -> tuple[Config | None, list[str]]:
             for each in error.errors():
                 key, _ = place_of(each)
                 section = key[0] if key else ""
-                # Of a section that lost a part, what misses something may miss that part.
+                # A missing value in a section that lost a part may be a consequence of the loss.
                 if section not in left_out or value_at(values, key) is not None:
                     mistakes.append(said.tell(each))
                 values = _without(values, key if value_at(values, key) is not None else key[:1])
@@ -85,7 +89,7 @@ def _understood(said: Said) -> tuple[Config | None, list[str]]:
 
 
 def _without(values: Mapping[str, Any], key: tuple[str, ...]) -> dict[str, Any]:
-    """The values without a key; an item of a list takes the list with it."""
+    """Return the values without a key. For an item of a list, the whole list is left out."""
     if not key or key[0] not in values:
         return dict(values)
     inside = values[key[0]]
@@ -94,7 +98,7 @@ def _without(values: Mapping[str, Any], key: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _with_placeholder(values: dict[str, Any], key: tuple[str, ...]) -> dict[str, Any]:
-    """The values with another one for a key that was left out, where the rest could not be looked at without."""
+    """Replace a key that was left out by a placeholder, if the rest cannot be validated without it."""
     if key != ("cluster", "secret_file") or "cluster" not in values:
         return values
     return {**values, "cluster": {**values["cluster"], "secret": "left out"}}
@@ -138,7 +142,7 @@ def _unwritable(key: tuple[str, ...], folder: Path) -> Mistakes:
 
 
 def _roots(config: Config) -> Mistakes:
-    """Check the folders that it reads from."""
+    """Check the folders from which the member reads."""
     for root in config.roots:
         if not root.is_dir():
             yield ("roots",), f"there is no folder {root}"
@@ -167,7 +171,7 @@ def _cannot_listen(address: Address) -> str | None:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, kind, protocol, _, where in found:
             with socket.socket(family, kind, protocol) as one:
-                # As the member's own: a port whose last connections are about to be forgotten is free.
+                # As on the member's own socket: a port with connections in TIME_WAIT counts as free.
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 if family == socket.AF_INET6:
                     one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -179,7 +183,7 @@ def _cannot_listen(address: Address) -> str | None:
 
 
 def _spark(config: Config) -> Mistakes:
-    """Java, without which there is no driver; and the cluster."""
+    """Check for Java, without which there is no driver, and for the Spark cluster."""
     home = os.environ.get("JAVA_HOME")
     if home is not None and not os.access(Path(home, "bin", "java"), os.X_OK):
         yield ("spark",), f"there is no Java in JAVA_HOME ({home})"
@@ -191,7 +195,7 @@ def _spark(config: Config) -> Mistakes:
     if master.startswith("spark://"):
         addresses = [Address.parse(text) for text in master.removeprefix("spark://").split(",")]
         failures = [_cannot_connect(address) for address in addresses]
-        # Of several masters one leads; the others may be down.
+        # One of several masters is the leader; the others may be down.
         if all(failures):
             yield key, f"cannot connect to {master}: {failures[0]}"
 
@@ -205,7 +209,7 @@ def _cannot_connect(address: Address) -> str | None:
 
 
 def _catalog(config: Config) -> Mistakes:
-    """Whether it can be read, where it is there."""
+    """Check that an existing catalog can be read."""
     try:
         _role_names(config)
     except _Unreadable as error:
@@ -217,7 +221,7 @@ class _Unreadable(Exception):
 
 
 def _role_names(config: Config) -> frozenset[str]:
-    """The roles of the catalog; none where it is not there yet."""
+    """Return the roles of the catalog; none if it does not exist yet."""
     location = config.engine().catalog_location
     return _roles_in_postgres(str(location)) if is_url(location) else _roles_in_file(Path(location))
 
@@ -245,12 +249,12 @@ def _roles_in_postgres(url: str) -> frozenset[str]:
                 return frozenset()
             return frozenset(name for (name,) in connection.execute("select name from sluice_catalog.roles"))
     except psycopg.Error as error:
-        # A URL may have a password in it: it is not shown.
+        # The URL is not shown, because it may contain a password.
         raise _Unreadable(f"cannot use the database: {str(error).splitlines()[0]}") from None
 
 
 def _unknown_roles(config: Config) -> Mistakes:
-    """Names of the rules that are no roles, where there are roles."""
+    """Yield names in the rules that are not roles, if there are any roles."""
     if config.hba_file is None:
         return
     try:

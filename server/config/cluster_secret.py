@@ -1,7 +1,8 @@
-"""The cluster's secret where nobody has given one: a file that the first member makes and all who share its folder read.
+"""The cluster's secret if the configuration gives none: a file that the first member creates and that all members with
+the same folder read.
 
-Neighbours: `server.config.config` says when a member needs a secret, `server.cluster.files` keeps that of a local cluster,
-`wire.mesh.control_channel` proves that both ends know it.
+Neighbours: `server.config.config` decides when a member needs a secret, `server.cluster.files` keeps that of a local
+cluster, `wire.mesh.control_channel` proves that both ends know it.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ NAME: Final = "cluster-secret"
 
 
 class UnusableSecret(ValueError):
-    """A secret's file that cannot be used, in words for the operator."""
+    """A secret's file that cannot be used; the message is for the operator."""
 
 
 def first_line(path: Path) -> bytes:
-    """A file's first line, without blanks around it. Raises UnusableSecret where the file cannot be read."""
+    """Return the first line of a file, without surrounding blanks. Raises UnusableSecret if the file cannot be read."""
     try:
         return path.read_bytes().partition(b"\n")[0].strip()
     except OSError as error:
@@ -35,10 +36,11 @@ def first_line(path: Path) -> bytes:
 
 
 def read_or_make(path: Path) -> bytes:
-    """The secret in a file of this member's user, made at the first call. Blocks on the disk.
+    """Return the secret in a file of this member's user, which the first call creates. Blocks on the disk.
 
-    The file comes into being whole: whoever starts at the same time over the same folder reads what the first has written.
-    Raises UnusableSecret where others than the file's owner may read or write it, or where it is empty or unreadable.
+    The file is created atomically: a process that starts at the same time over the same folder reads the first one's
+    secret. Raises UnusableSecret if users other than the owner may read or write the file, or if it is empty or
+    unreadable.
     """
     if not path.exists():
         _make(path)
@@ -58,7 +60,9 @@ def read_or_make(path: Path) -> bytes:
 
 
 def _make(path: Path) -> None:
-    """Write a new secret beside the path and give it that name, unless another process was first."""
+    """Write a new secret to a temporary file beside the path, and link it to the path unless another process was
+    first.
+    """
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

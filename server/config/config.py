@@ -1,7 +1,7 @@
 """A member's configuration: a file (TOML or YAML), then SLUICE_* environment variables, then command-line flags.
 
-Later sources win, key by key. Everything has a default, so a member runs without any. A mistake names its key, where it
-came from and, for a file, the line.
+Later sources override earlier ones, key by key. Every key has a default, so a member runs without a configuration. An
+error names the key, its source and, for a file, the line.
 
     listen = "127.0.0.1:5432"
     data = "/srv/lake"
@@ -11,7 +11,7 @@ came from and, for a file, the line.
     [settings]
     TimeZone = "Europe/Paris"
 
-As environment: SLUICE_LISTEN, SLUICE_SPARK__MASTER (two underscores go down a level).
+As environment variables: SLUICE_LISTEN, SLUICE_SPARK__MASTER (two underscores separate the levels).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Section(BaseModel):
 
 
 class SparkSection(_Section):
-    """The Spark that this member drives."""
+    """The Spark cluster that this member drives."""
 
     master: Master = Field("local[*]", description="local[N], spark://host:port, yarn, k8s://...")
     driver_memory: Memory = Field("1g", description="heap of the driver's JVM")
@@ -107,7 +107,7 @@ class TablesSection(_Section):
 
 
 class StoreSection(_Section):
-    """An object store (S3) that foreign tables may lie in."""
+    """An object store (S3) in which foreign tables may lie."""
 
     buckets: list[str] = Field(min_length=1, description="the buckets that are in it; no other may be read")
     endpoint: str | None = Field(None, pattern="^https?://", description="URL; Amazon's if not given")
@@ -125,12 +125,12 @@ class StoreSection(_Section):
         return self
 
     def known_secret(self) -> str | None:
-        """Raises ValueError when its file cannot be read."""
+        """Return the store's secret, if it is given. Raises ValueError if its file cannot be read."""
         return self.secret if self.secret_file is None else _secret_in(self.secret_file).decode()
 
 
 class CatalogSection(_Section):
-    """A catalog of Iceberg tables, as pyiceberg knows them."""
+    """A catalog of Iceberg tables, in pyiceberg's terms."""
 
     type: Literal["sql", "rest", "hive", "glue", "dynamodb"]
     uri: str | None = Field(None, repr=False, description="where it is; may have a password in it")
@@ -138,7 +138,7 @@ class CatalogSection(_Section):
     properties: dict[str, str] = Field(default_factory=dict, repr=False, description="further pyiceberg properties")
 
     def pyiceberg_properties(self) -> dict[str, str]:
-        """pyiceberg's properties."""
+        """Return pyiceberg's properties."""
         given = {"type": self.type, "uri": self.uri, "warehouse": self.warehouse}
         return {**self.properties, **{name: value for name, value in given.items() if value is not None}}
 
@@ -181,7 +181,7 @@ class TlsSection(_Section):
 
 
 class ClusterSection(_Section):
-    """The other members, and what this one tells them."""
+    """The other members, and what this one announces to them."""
 
     name: str = Field("sluice", pattern=r"^[^\x00-\x1f\x7f]{1,63}$", description="the same for all members")
     seeds: list[HostPort] = Field(default_factory=list, description="mesh addresses of members to join")
@@ -212,7 +212,7 @@ class ClusterSection(_Section):
         return self
 
     def secret_bytes(self) -> bytes:
-        """The secret. Raises ValueError when its file cannot be read."""
+        """Return the secret. Raises ValueError if its file cannot be read."""
         return self.secret.encode() if self.secret_file is None else _secret_in(self.secret_file)
 
 
@@ -318,8 +318,10 @@ class Config(_Section):
 
     @property
     def in_cluster(self) -> bool:
-        """Whether there are other members or may be some, so that this one listens for them. One is alone that is told nothing
-        of them: neither where they are, nor what they prove, nor where they find it (`mesh`)."""
+        """Whether there are or may be other members, so that this one listens for them. A member is alone if its
+        configuration says nothing of others: neither their addresses, nor a secret, nor the address at which they find
+        it (`mesh`).
+        """
         cluster = self.cluster
         told = (
             cluster.seeds
@@ -337,8 +339,9 @@ class Config(_Section):
         return self.data / PRIVATE / cluster_secret.NAME
 
     def mesh_secret(self) -> bytes:
-        """Return the secret that members prove to each other to know: the configured one, else the one that this member has
-        generated or generates now. Blocks on the disk. Raises ValueError for a file that cannot be used."""
+        """Return the secret by which members authenticate each other: the configured one, else the one that this
+        member has generated or generates now. Blocks on the disk. Raises ValueError for a file that cannot be used.
+        """
         return self.cluster.secret_bytes() or cluster_secret.read_or_make(self.made_secret)
 
     @model_validator(mode="after")
@@ -350,12 +353,12 @@ class Config(_Section):
 
     @property
     def knows_secret(self) -> bool:
-        """Whether a secret is given, or has been made by who uses this data directory."""
+        """Whether a secret is configured, or has been generated in this data directory."""
         return bool(self.cluster.secret_bytes()) or self.made_secret.exists()
 
     @model_validator(mode="after")
     def _require_one_name(self) -> Config:
-        """Several processes are members with names of their own, so nothing may name the only one."""
+        """Refuse settings that name a single member if several processes run: each is a member with a name of its own."""
         if self.processes != 1 and self.cluster.topology is not None:
             raise ValueError("processes: expected 1 with cluster.topology, which names each member")
         if self.processes != 1 and self.cluster.tls is not None:
@@ -364,7 +367,9 @@ class Config(_Section):
 
     @model_validator(mode="after")
     def _cluster_address(self) -> Config:
-        """Members on other machines have to find this one: for control connections, and for what they send it."""
+        """Require an address at which members on other machines can reach this one, for control connections and for
+        data.
+        """
         far = next((seed for seed in self.cluster.seeds if not is_loopback(Address.parse(seed).host)), None)
         told = self.cluster.advertise or self.mesh
         if far is not None and is_loopback(Address.parse(told).host):
@@ -411,13 +416,13 @@ class Config(_Section):
 
     def topology(self) -> Topology | None:
         """Read the topology file, if there is one. Blocks on the file system; raises ConfigurationError."""
-        # Few members have one, and what reads it is slow to import.
+        # Few members have a topology, and its reader is slow to import.
         from server.config.topology import load_topology
 
         return load_topology(self.cluster.topology) if self.cluster.topology else None
 
     def engine(self) -> EngineConfig:
-        """The engine's part. Raises as `topology`."""
+        """Return the engine's configuration. Raises the errors of `topology`."""
         return EngineConfig(
             data=self.data.absolute(),
             base=self.base.absolute() if self.base else None,
@@ -460,7 +465,7 @@ def _catalog(location: str | None) -> str | None:
 def load(
     path: Path | None = None, flags: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None
 ) -> Config:
-    """The configuration from its three sources. `flags`: nested values, None where a flag was not given.
+    """Read the configuration from its three sources. `flags`: nested values, None for a flag that was not given.
 
     Raises ConfigurationError.
     """
@@ -475,7 +480,9 @@ def load(
 
 
 def _unknown_secret(address: str) -> str:
-    """Return the message for a member that would join the one at `address` without knowing the cluster's secret: what to do."""
+    """Return the error message for a member that would join the one at `address` without knowing the cluster's secret.
+    It says what to do.
+    """
     return (
         f"expected the secret of the cluster, as members prove to {address} that they know it; give the same one to all members: "
         f"cluster.secret_file, with a file made by `openssl rand -hex 32`, or the one that the first member has made in its data "
@@ -484,7 +491,7 @@ def _unknown_secret(address: str) -> str:
 
 
 def check_topology(config: Config, topology: Topology) -> None:
-    """Whether this member can be what the topology says of it. Raises ConfigurationError."""
+    """Check that this member matches its node in the topology. Raises ConfigurationError."""
     path = config.cluster.topology
     other = next((node for node in topology.nodes if node.name != config.member), None)
     if other is not None and not config.knows_secret:

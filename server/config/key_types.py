@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator
 
 from server.config.address import Address
 
-#: What Spark's SparkContext takes for a master (SparkContext.createTaskScheduler, SparkMasterRegex); it wants one thread at least.
+#: The masters that Spark accepts (SparkContext.createTaskScheduler, SparkMasterRegex); at least one thread.
 _MASTER: Final = re.compile(
     r"local(\[(0*[1-9]\d*|\*)(,\s*\d+)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]"
     r"|spark://[^/,:\s]+:\d+(,[^/,:\s]+:\d+)*|yarn|k8s://\S+"

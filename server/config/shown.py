@@ -1,7 +1,8 @@
-"""A configuration as it may be shown: its secrets are not in it.
+"""Removes secrets from a configuration so that it can be shown.
 
-A key is secret by its name, whatever section it stands in, and so is everything below `properties`, which pyiceberg's catalogs
-read; a URL loses its user and password. `Redactor` takes the secrets themselves out of other texts, wherever they have come to.
+A key is secret by its name, in whatever section it occurs, and so is everything below `properties`, which pyiceberg's
+catalogs read; URLs lose their user and password. `Redactor` removes the secrets themselves from other texts, wherever
+they occur.
 """
 
 from __future__ import annotations
@@ -14,27 +15,27 @@ if TYPE_CHECKING:
     from server.config.config import Config
 
 MASK: Final = "***"
-#: Spark hides what its own expression finds (spark.redaction.regex): this has all of it.
+#: This covers all names that Spark redacts itself (spark.redaction.regex).
 _SECRET_NAME: Final = re.compile(
     r"secret|passw|token|credential|\bkey\b|access.?key|private|account.?key|sas\b|auth", re.IGNORECASE
 )
-#: Keys with such names whose values are no secrets: files, bounds, and names of those who sign.
+#: Keys with such names whose values are not secret: files, limits, and names of authorities.
 _SHOWN_NAMES: Final = re.compile(r"_file$|^auth_|^authentication_timeout$|^authority$|^authentication$")
 _SHOWN_PATHS: Final = (("tls", "key"), ("cluster", "tls", "key"))
 _USERINFO: Final = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _PASSWORD_PARAMETER: Final = re.compile(r"(?i)((?:password|passwd|token|secret|sig)=)[^&\s]+")
-#: Shorter texts are found by chance in what is no secret.
+#: Shorter secrets would match text that is not secret.
 _SECRET_LENGTH: Final = 4
 
 
 def show(config: Config) -> Mapping[str, Any]:
-    """The configuration's values, those that were not given included, as JSON has them."""
+    """Return the configuration's values, including defaults, as JSON values."""
     told: Mapping[str, Any] = _show(config.model_dump(mode="json"), ())
     return told
 
 
 def secrets_of(config: Config) -> frozenset[str]:
-    """All secrets that the configuration gives or names a file of. What cannot be read is none."""
+    """Return all secrets that the configuration contains or names a file of. Files that cannot be read are skipped."""
     found = set(_secrets(config.model_dump(mode="json"), ()))
     for store in config.stores.values():
         found.add(store.known_secret() or "")
@@ -45,10 +46,10 @@ def secrets_of(config: Config) -> frozenset[str]:
 
 
 class Redactor:
-    """Takes secrets out of texts: those that it is given, and passwords in URLs."""
+    """Removes secrets from texts: the given ones, and passwords in URLs."""
 
     def __init__(self, secrets: frozenset[str]) -> None:
-        # The longest first: one may be a part of another.
+        # The longest first, since a secret may be a part of another.
         known = sorted((text for text in secrets if len(text) >= _SECRET_LENGTH), key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
 

@@ -1,6 +1,7 @@
-"""The sources of a member's configuration: command line, environment, file; and where a mistake was made, for its message.
+"""The sources of a member's configuration (command line, environment, file), and the location of each mistake in them,
+for messages.
 
-`server.config.config` says what the values mean.
+`server.config.config` defines what the values mean.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ _PREFIX: Final = "SLUICE_"
 #: Variables that are no keys: the shell's (`server.shell.prompt`), and those that Kubernetes gives to all pods beside a service
 #: that is called sluice.
 _OTHERS: Final = re.compile(r"SLUICE_(HISTORY|(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?))")
-#: Keys below which names are the operator's own.
+#: Keys whose subkeys are named by the operator.
 _NAMES_BELOW: Final = ("settings", "conf")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Values by key path, with the words that tell where one came from."""
+    """Values by key path, with a description of the source for messages."""
 
     values: Mapping[str, Any]
     name: str
@@ -40,7 +41,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The values of the three sources together. sources: those that win first."""
+    """The values of the three sources together. sources: in order of precedence."""
 
     values: Mapping[str, Any]
     sources: Sequence[Source]
@@ -49,7 +50,7 @@ class Said:
     def read(
         cls, path: Path | None, flags: Mapping[str, Any] | None, environment: Mapping[str, str] | None = None
     ) -> Said:
-        """Raises ConfigurationError for a file that cannot be read."""
+        """Read the three sources. Raises ConfigurationError for a file that cannot be read."""
         sources = [_from_flags(flags or {}), _from_environment(os.environ if environment is None else environment)]
         if path is not None:
             sources.append(_from_file(path))
@@ -59,11 +60,11 @@ class Said:
         return cls(merged, sources)
 
     def tell(self, error: Any) -> str:
-        """One mistake that pydantic found, in words."""
+        """Return the message for one mistake that pydantic found."""
         return _tell(error, self.sources)
 
     def place(self, path: tuple[str, ...]) -> str:
-        """Return the place where a key was given, for the beginning of a message; empty where it was not."""
+        """Return the location at which a key was given, for the beginning of a message; empty if it was not given."""
         given = next((source for source in self.sources if value_at(source.values, path) is not None), None)
         return "" if given is None else f"{given.place(path)}: "
 
@@ -98,7 +99,7 @@ def _from_environment(environment: Mapping[str, str]) -> Source:
 
 
 def _split(key: str, value: str) -> str | list[str]:
-    """Lists in one variable: folders as in PATH, networks and seeds by commas."""
+    """Split the variables that contain lists: folders as in PATH, networks and seeds at commas."""
     if key in ("roots", "copy_roots"):
         return value.split(os.pathsep)
     return (
@@ -115,7 +116,7 @@ def _from_file(path: Path) -> Source:
     except RecursionError:
         raise ConfigurationError(f"{path}: values are nested too deeply") from None
     except (ValueError, yaml.YAMLError) as error:
-        # Also what is no UTF-8, and a date that is none.
+        # Also raised for text that is not UTF-8, and for an invalid date.
         raise ConfigurationError(f"{path}: {error}") from None
     if values is None:
         values = {}
@@ -125,7 +126,7 @@ def _from_file(path: Path) -> Source:
 
 
 def place_of(error: Any) -> tuple[tuple[str, ...], str]:
-    """Return the key of a mistake, and what is wrong there."""
+    """Return the key of a mistake, and the message."""
     path = tuple(str(part) for part in error["loc"])
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
@@ -134,12 +135,12 @@ def place_of(error: Any) -> tuple[tuple[str, ...], str]:
 
 
 def _tell(error: Any, sources: Sequence[Source]) -> str:
-    """One mistake in words: the key, what is wrong, where it was said."""
+    """Return the message of one mistake: the key, the mistake, the location."""
     path, message = place_of(error)
     key = ".".join(path)
     given = next((s for s in sources if value_at(s.values, path) is not None), None)
     found = None if given is None else value_at(given.values, path)
-    # A whole section may have a secret in it.
+    # A section is not shown, because it may contain a secret.
     told = error["type"] != "extra_forbidden" and not _is_secret(path) and not isinstance(found, Mapping)
     value = f" (given: {found!r})" if given and told else ""
     place = f"{given.place(path)}: " if given else ""
@@ -172,7 +173,9 @@ def value_at(values: Any, path: tuple[str, ...]) -> Any:
 
 
 def _line_of(text: str, path: tuple[str, ...]) -> int | None:
-    """The line where a file says `path`: that of its last key, below its section's header (TOML) or key (YAML)."""
+    """Return the line of a file that sets `path`: that of its last key, below its section's header (TOML) or key
+    (YAML).
+    """
     lines = text.splitlines()
     keys = [part for part in path if not part.isdecimal()]
     if not lines or not keys:

@@ -1,4 +1,6 @@
-"""Files and settings that a member reads when it starts, with what is wrong with them as the reason why it does not."""
+"""Reads the files and settings that a member needs to start. A mistake in them becomes the reason why the member does
+not start.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def read_setting(config: Config, name: str) -> str:
-    """Return a setting with which the member's sessions begin, and which it reads itself."""
+    """Return a setting that applies to the member's sessions from their start, and that the member reads itself."""
     row = SETTINGS[name]
     given = {said.lower(): value for said, value in config.settings.items()}.get(name)
     return row.default if given is None else row.read(given)

@@ -1,4 +1,4 @@
-"""Reads a topology file (YAML); what it means is `engine.plan_ir.topology`'s.
+"""Reads a topology file (YAML); `engine.plan_ir.topology` defines what it means.
 
     logical:
       - name: orders
@@ -12,10 +12,10 @@
           - {logical: orders, type: parquet, path: orders/north}
       - {name: n3, address: 10.0.0.3:7432}
 
-Three readers, one after another: PyYAML composes a tree of nodes with their lines, pydantic checks the shape, and
-`faults` the meaning. All mistakes of a stage are told at once, each with its file, line and key. The tree is kept for the
-lines only; searching the text for a key (as `server.config.config` does for TOML, which has no marks) finds the wrong one of many
-nodes that look alike.
+Three stages run one after another: PyYAML composes a tree of nodes with their lines, pydantic validates the shape, and
+`faults` the meaning. All mistakes of a stage are reported together, each with its file, line and key. The tree is kept
+only for the lines. Searching the text for a key (as `server.config.config` does for TOML, which has no marks) would
+find the wrong one among many nodes that look alike.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def _is_name(text: str) -> str:
 
 
 def _as_text(value: Any) -> Any:
-    """YAML's booleans and numbers as an option's text."""
+    """Return YAML's booleans and numbers as the text of an option."""
     return str(value).lower() if isinstance(value, (bool, int, float)) else value
 
 
 def _as_link(value: Any) -> Any:
-    """`n3` for `{to: n3}`."""
+    """Expand `n3` to `{to: n3}`."""
     return {"to": value} if isinstance(value, str) else value
 
 
@@ -119,7 +119,9 @@ class _File(_Section):
 
 
 def load_topology(path: Path) -> Topology:
-    """The topology in a file. Blocks on the file system. Raises ConfigurationError, a line for each mistake."""
+    """Return the topology in a file. Blocks on the file system. Raises ConfigurationError, with a line for each
+    mistake.
+    """
     tree, values = _read(path)
     _refuse(path, tree, _repeated_keys(tree))
     try:
@@ -132,7 +134,7 @@ def load_topology(path: Path) -> Topology:
 
 
 def _read(path: Path) -> tuple[yaml.Node | None, Any]:
-    """The file as a tree with lines, and as values."""
+    """Read the file as a tree with lines, and as values."""
     try:
         text = path.read_text()
         tree: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -142,12 +144,12 @@ def _read(path: Path) -> tuple[yaml.Node | None, Any]:
     except RecursionError:
         raise ConfigurationError(f"{path}: values are nested too deeply") from None
     except (yaml.YAMLError, ValueError) as error:
-        # Also what is no UTF-8, and a date that is none.
+        # Also raised for text that is not UTF-8, and for an invalid date.
         raise ConfigurationError(f"{path}: {error}") from None
 
 
 def _refuse(path: Path, tree: yaml.Node | None, found: Iterable[Fault]) -> None:
-    """Raise ConfigurationError when there is any."""
+    """Raise ConfigurationError if there are any mistakes."""
     told = [f"{path}, line {_line(tree, fault.key)}: {_path_text(fault.key)}{fault.message}" for fault in found]
     if told:
         raise ConfigurationError("\n".join(told))
@@ -165,13 +167,13 @@ def _words(error: Any) -> str:
 
 
 def _path_text(key: Sequence[str | int]) -> str:
-    """`nodes[2].links[0].to: `"""
+    """Return a key path as text: `nodes[2].links[0].to: `"""
     words = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in key).removeprefix(".")
     return f"{words}: " if words else ""
 
 
 def _line(tree: yaml.Node | None, key: Sequence[str | int]) -> int:
-    """Where a file says `key`, or where it says what comes nearest above it."""
+    """Return the line of `key` in a file, or of the nearest enclosing key that it has."""
     line = tree.start_mark.line if tree is not None else 0
     for part in key:
         match tree:
@@ -190,7 +192,9 @@ def _line(tree: yaml.Node | None, key: Sequence[str | int]) -> int:
 def _repeated_keys(
     tree: yaml.Node | None, key: tuple[str | int, ...] = (), above: tuple[yaml.Node, ...] = ()
 ) -> Iterator[Fault]:
-    """Keys that one mapping says twice, of which YAML would keep the last in silence, and aliases of what they are in."""
+    """Yield keys that occur twice in one mapping, of which YAML would silently keep the last, and aliases of nodes
+    that contain them.
+    """
     if any(tree is node for node in above):
         yield Fault(key, "contains itself")
         return

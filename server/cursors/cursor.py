@@ -1,12 +1,13 @@
-"""A position over the rows of one execution: the object behind SQL cursors and protocol portals.
+"""A position in the rows of one execution: the object behind SQL cursors and protocol portals.
 
-Rows are pulled from the execution's stream as they are asked for. What has been given is kept only where the cursor may
-move backward: always with SCROLL (beyond a limit on disk), never with NO SCROLL or for a protocol portal, and where neither
-was said, as long as it is little. In the last case PostgreSQL decides by the plan; here a cursor that has outgrown the
-limit refuses to go back, as PostgreSQL's does where the plan cannot: an error, never other rows.
+Rows are pulled from the execution's stream on demand. Rows that were given are kept only if the cursor may move
+backward: always with SCROLL (on disk beyond a limit), never with NO SCROLL or for a protocol portal, and if neither was
+specified, only up to the limit in memory. In the last case PostgreSQL decides by the plan; here a cursor that has
+outgrown the limit refuses to move backward, as PostgreSQL's does if the plan cannot: it raises an error and never gives
+other rows.
 
 The arithmetic of positions is PostgreSQL's, endpoints included (pquery.c: PortalRunSelect, DoPortalRunFetch,
-DoPortalRewind): `position` is the number of the row it stands on, 0 before the first; `at_end` is beyond the last.
+DoPortalRewind): `position` is the number of the current row, 0 before the first; `at_end` means beyond the last.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from engine.contracts.sessions import Execution
 from server.cursors.row_buffer import RowBuffer
 from wire.errors import ObjectNotInPrerequisiteState, ProgramLimitExceeded
 
-#: Bytes of rows that a cursor keeps in memory; what a SCROLL or WITH HOLD cursor keeps beyond goes to disk.
+#: Bytes of rows that a cursor keeps in memory; beyond them, rows of a SCROLL or WITH HOLD cursor go to disk.
 KEPT_BYTES_MAX: Final = 4 << 20
 
 Direction = Literal["forward", "backward", "absolute", "relative"]
@@ -31,9 +32,9 @@ class Cursor:
     """See the module's docstring.
 
     Arguments:
-        execution: owned from here on; closed when its last row was read, or by `close`.
-        scroll: True for SCROLL, False for NO SCROLL, None where neither was said.
-        rows_max: how far it may move; 0 for any number.
+        execution: owned by the cursor from here on; closed when its last row was read, or by `close`.
+        scroll: True for SCROLL, False for NO SCROLL, None if neither was specified.
+        rows_max: how far the cursor may move; 0: without limit.
     """
 
     def __init__(self, execution: Execution, scroll: bool | None = False, rows_max: int = 0) -> None:
@@ -43,11 +44,11 @@ class Cursor:
         self._scroll = scroll
         self._rows_max = rows_max
         self._execution: Execution | None = execution
-        # Rows kept, of which the first is the one after `_kept_from`; else what is left of the batch pulled last.
+        # `_kept`: the kept rows, which begin after row `_kept_from`. Without it, `_rest` is the rest of the last batch.
         self._kept = None if scroll is False else RowBuffer(KEPT_BYTES_MAX)
         self._kept_from = 0
         self._rest: pa.RecordBatch | None = None
-        #: When the first rows came, by the monotonic clock.
+        #: The arrival of the first rows, by the monotonic clock.
         self.first_at: float | None = None
 
     @property
@@ -62,9 +63,11 @@ class Cursor:
     # -- movement: one batch ---------------------------------------------------------------------------------------
 
     async def next_batch(self, limit: int | None, bytes_max: int | None = None) -> pa.RecordBatch | None:
-        """The rows after the position, at most `limit` of them; the position moves. None: there are no more.
+        """Return at most `limit` rows after the position, and move the position behind them. Returns None if there are
+        no more.
 
-        bytes_max: of rows, about; one row is given in any case. Raises ProgramLimitExceeded beyond `rows_max`.
+        bytes_max: the approximate size of the rows; at least one row is returned. Raises ProgramLimitExceeded beyond
+        `rows_max`.
         """
         batch = await self._rows_ahead()
         if batch is None:
@@ -87,7 +90,7 @@ class Cursor:
             )
 
     async def _rows_ahead(self) -> pa.RecordBatch | None:
-        """The rows after the position, as many as lie together."""
+        """Return the rows after the position that are available in one batch."""
         if self._kept is not None:
             at = self.position - self._kept_from
             if at < self._kept.rows:
@@ -98,7 +101,7 @@ class Cursor:
         return await self._pull()
 
     async def _pull(self) -> pa.RecordBatch | None:
-        """The next batch of the execution, which is closed at its end; kept if rows are kept."""
+        """Pull the next batch of the execution, and keep it if rows are kept. At its end the execution is closed."""
         if self._execution is None:
             return None
         batch: pa.RecordBatch | None = await self._execution.stream.next_batch()
@@ -119,7 +122,8 @@ class Cursor:
             await kept.append(batch)
 
     async def previous_batch(self, limit: int | None, bytes_max: int | None = None) -> pa.RecordBatch | None:
-        """The rows before the position, nearest first; the position moves to the last of them. None: there are none.
+        """Return the rows before the position, nearest first, and move the position to the last of them. Returns None
+        if there are none.
 
         Only for a cursor that may move backward.
         """
@@ -140,7 +144,7 @@ class Cursor:
             )
 
     def rewind(self) -> None:
-        """To before the first row. Raises ObjectNotInPrerequisiteState where it may not move backward."""
+        """Move to before the first row. Raises ObjectNotInPrerequisiteState if the cursor may not move backward."""
         if self.at_start and not self.at_end:
             return
         self.require_scroll()
@@ -149,13 +153,15 @@ class Cursor:
     # -- movement: FETCH -------------------------------------------------------------------------------------------
 
     def run(self, count: int | None, *, forward: bool = True) -> Run:
-        """`count` rows one way; None is all there are, none or fewer is no movement (PortalRunSelect)."""
+        """Begin a movement of `count` rows in one direction. None means all rows; 0 or a negative count is no movement
+        (PortalRunSelect).
+        """
         if not forward:
             self.require_scroll()
         return Run(self, forward, count)
 
     async def fetch(self, direction: Direction, count: int | None) -> Run:
-        """The rows that a FETCH gives, after the cursor was moved to before them (DoPortalRunFetch)."""
+        """Move the cursor to before the rows of a FETCH, and return the movement over them (DoPortalRunFetch)."""
         if direction == "absolute":
             assert count is not None
             return await self._absolute(count)
@@ -170,7 +176,7 @@ class Cursor:
         return self.run(count, forward=forward)
 
     async def move(self, direction: Direction, count: int | None) -> int:
-        """MOVE: as FETCH, without the rows. Returns how many FETCH would have given."""
+        """Execute MOVE: move as FETCH does, without the rows. Returns the number of rows that FETCH would have given."""
         if count == 0 and direction != "absolute":
             return 0 if self.at_start or self.at_end else 1
         if direction == "backward" and count is None:
@@ -212,16 +218,16 @@ class Cursor:
             await self.run(count, forward=False).skip()
 
     async def _current(self) -> Run:
-        """The row it stands on once more, if it stands on one."""
+        """Return a movement over the current row, or over no row if the cursor stands on none."""
         if self.at_start or self.at_end:
             return self.run(0)
         await self._skip_backward(1)
         return self.run(1)
 
-    # -- keeping and ending ----------------------------------------------------------------------------------------
+    # -- holding and closing ---------------------------------------------------------------------------------------
 
     async def hold(self) -> None:
-        """Read all that is left and end the execution, so that the cursor outlives its transaction."""
+        """Read and keep all remaining rows and end the execution, so that the cursor outlives its transaction."""
         if self._kept is None:
             self._kept, self._kept_from = RowBuffer(KEPT_BYTES_MAX), self.position
             if self._rest is not None:
@@ -238,7 +244,7 @@ class Cursor:
             await execution.close()
 
     async def close(self) -> None:
-        """Cancel if it still runs, and release everything; idempotent."""
+        """Cancel the execution if it still runs, and release everything; idempotent."""
         self._rest = None
         if self._kept is not None:
             self._kept.close()
@@ -247,7 +253,9 @@ class Cursor:
 
 @dataclass(slots=True)
 class Run:
-    """One movement under way: pulled batch by batch, or skipped. rows: how many it has passed so far."""
+    """A movement in progress, whose rows are pulled batch by batch or skipped. rows: the number of rows that it has
+    passed so far.
+    """
 
     cursor: Cursor
     forward: bool
@@ -256,7 +264,9 @@ class Run:
     _over: bool = field(default=False)
 
     async def next_batch(self, bytes_max: int | None = None) -> pa.RecordBatch | None:
-        """The next rows of this movement, in its order, or None when it is over. bytes_max: as for `Cursor.next_batch`."""
+        """Return the next rows of this movement, in its order, or None when it is over. bytes_max: as for
+        `Cursor.next_batch`.
+        """
         if self._over or self._stuck():
             return None
         left = None if self.count is None else self.count - self.rows
@@ -272,7 +282,9 @@ class Run:
         return batch
 
     def _stuck(self) -> bool:
-        """At the end already, and nothing was passed yet: no movement."""
+        """Return whether the cursor is already at the end in this direction and nothing was passed: there is no
+        movement.
+        """
         return self.rows == 0 and (self.cursor.at_end if self.forward else self.cursor.at_start)
 
     def _off_the_end(self) -> None:
@@ -285,23 +297,23 @@ class Run:
 
     @property
     def over(self) -> bool:
-        """Whether it will give no more rows, as far as is known without looking for them."""
+        """Whether the movement gives no more rows, as far as is known without pulling."""
         return self._over or self._stuck() or (self.count is not None and self.rows >= self.count)
 
     @property
     def complete(self) -> bool:
-        """Whether it ran off the end, rather than stopped at its count."""
+        """Whether the movement ran to the end of the rows instead of stopping at its count."""
         return self.cursor.at_end if self.forward else self.cursor.at_start
 
     async def skip(self) -> int:
-        """Pass all its rows. Returns how many."""
+        """Pass all rows of the movement. Returns their number."""
         while await self.next_batch() is not None:
             pass
         return self.rows
 
 
 def rows_within(batch: pa.RecordBatch, bytes_max: int) -> int:
-    """How many rows of a batch have about `bytes_max` bytes; at least one."""
+    """Return how many rows of a batch have about `bytes_max` bytes; at least one."""
     rows = int(batch.num_rows)
     if rows <= 1:
         return rows
@@ -310,7 +322,7 @@ def rows_within(batch: pa.RecordBatch, bytes_max: int) -> int:
 
 
 def _smaller_limit(batch: pa.RecordBatch, limit: int | None, bytes_max: int | None) -> int | None:
-    """The smaller of both limits, in rows."""
+    """Return the smaller of both limits, in rows."""
     if bytes_max is None:
         return limit
     within = rows_within(batch, bytes_max)

@@ -1,12 +1,13 @@
-"""Work that is done in a session while its own client says nothing: cursors of it that other sessions move.
+"""Leases of a session to another session that moves one of its cursors, while the session's own client is silent.
 
-A session's portals are used by one task at a time. Its own task is that one, but for the time in which it waits for its client
-between two commands; then one visitor may do something, and a command that arrives meanwhile waits until it has. Who comes
-while the session works, or while there is a visitor, is sent away (55006) rather than kept waiting: a cursor that two use
-at once is a mistake of theirs, and a queue would hide it. Who reads a partition of a cursor is no such mistake, and waits (`free`).
+Only one task at a time uses a session's portals. That is the session's own task, except while it waits for its client
+between two commands. Then one visitor may work, and a command that arrives meanwhile waits until the visitor has
+finished. A visitor that arrives while the session works, or while another visitor is there, is refused (55006) rather
+than kept waiting: two users of one cursor at the same time are a mistake in the application, and a queue would hide it.
+Readers of a cursor's partitions are no such mistake, and wait (`free`).
 
-Rejected: giving the work to the session's own task. It waits for its socket there, and would have to be woken and put back for
-every page; and an interrupt that is meant for the visitor would reach the session.
+Rejected: having the session's own task do the work. That task waits for its socket, and would have to be woken and put
+back for every page; and an interrupt that is meant for the visitor would reach the session.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ T = TypeVar("T")
 class CursorLeases:
     """See the module's docstring. All methods are called on the loop's thread.
 
-    welcome: whether the session waits for its client between two commands; the session says so.
+    welcome: whether the session waits for its client between two commands; the session sets it.
     """
 
     def __init__(self) -> None:
@@ -34,7 +35,7 @@ class CursorLeases:
         self._cause: SqlError | None = None
         self._closed: SqlError | None = None
         self._freed = asyncio.Event()
-        #: When a visitor was there last, by the loop's clock.
+        #: The end of the last visit, by the loop's clock.
         self.last_visit = -math.inf
 
     @property
@@ -60,7 +61,9 @@ class CursorLeases:
             self._freed.set()
 
     async def free(self) -> None:
-        """Wait until a visitor may come, as far as is known when this returns. Raises the cause with which visits have ended."""
+        """Wait until a visitor may come; another may be first after this returns. Raises the error with which the
+        session has ended.
+        """
         while not self.is_free and self._closed is None:
             self._freed.clear()
             await self._freed.wait()
@@ -68,9 +71,9 @@ class CursorLeases:
             raise self._closed
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do `work`, which has cleaned up after itself when this returns, also where the caller is cancelled.
+        """Run `work` as the visitor. When this returns, `work` has cleaned up, even if the caller is cancelled.
 
-        Raises ObjectInUse if the session is at work, and the cause with which it has ended the visit.
+        Raises ObjectInUse if the session is busy, and the error with which the session has ended the visit.
         """
         if not self.is_free:
             work.close()
@@ -92,7 +95,7 @@ class CursorLeases:
         self._tell_if_free()
 
     async def over(self) -> None:
-        """Wait until a visitor has gone. Whoever interrupts the session meanwhile interrupts the visitor."""
+        """Wait until the visitor has finished. An interrupt of the session during the wait interrupts the visitor."""
         task = self._task
         if task is None:
             return
@@ -103,14 +106,14 @@ class CursorLeases:
             raise
 
     async def end(self, cause: SqlError) -> None:
-        """Send a visitor away: it is told `cause`. Returns when it has gone."""
+        """End a visit with the error `cause`. Returns when the visitor has cleaned up."""
         task = self._task
         if task is not None:
             self._cause = cause
             await stop_task(task)
 
     async def close(self, cause: SqlError) -> None:
-        """The session ends: send a visitor away, and whoever waits. Returns when nobody is left."""
+        """End the visit and all waits for one, because the session ends. Returns when the visitor has cleaned up."""
         self._closed = cause
         self._tell_if_free()
         await self.end(cause)

@@ -1,7 +1,9 @@
-"""Pages of a cursor between members: taken from a movement, as bytes, and back; and the columns that they have.
+"""Pages of a cursor between members: taken from a movement as bytes, and decoded again, with the descriptions of their
+columns.
 
-A page is bounded by bytes and not by rows alone, so that neither member holds more of a wide row's FETCH ALL than that. Its
-bytes are an Arrow IPC stream: it has its own schema, since the dimensions of arrays are known only from the rows.
+A page is bounded in bytes and not only in rows, so that a FETCH ALL of wide rows costs neither member more memory than
+that. Its bytes are an Arrow IPC stream with a schema of its own, since the dimensions of arrays are known only from the
+rows.
 """
 
 from __future__ import annotations
@@ -21,13 +23,15 @@ from wire.mesh.cursor_columns import ColumnType, CursorColumn
 from wire.types.carriers import NumericScale
 from wire.types.user_types import type_heard, type_told
 
-#: However large a page is asked for: heartbeats and cancels wait behind it on the members' connection.
+#: The limit of any page: heartbeats and cancels wait behind it on the connection between the members.
 PAGE_BYTES_MAX: Final = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """passed: how many rows. body: the rows as bytes, empty if there are none. last: whether the movement is over."""
+    """passed: the number of rows. body: the rows as bytes, empty if there are none. last: whether the movement is
+    over.
+    """
 
     passed: int
     body: bytes
@@ -35,7 +39,9 @@ class Page:
 
 
 async def take_page(run: Run, page_bytes: int) -> Page:
-    """The next rows of a movement, up to about `page_bytes` of them. Raises ProgramLimitExceeded for one that is too large."""
+    """Take the next rows of a movement, up to about `page_bytes`. Raises ProgramLimitExceeded for a row that is too
+    large.
+    """
     left = min(page_bytes, PAGE_BYTES_MAX)
     batches: list[pa.RecordBatch] = []
     while left > 0 and not run.over and (batch := await run.next_batch(left)) is not None:
@@ -62,7 +68,7 @@ def _encode_batches(batches: Sequence[pa.RecordBatch]) -> bytes:
 
 
 def page_rows(body: bytes) -> list[pa.RecordBatch]:
-    """The rows of a page, as they were taken. Raises ConnectionFailure for bytes that are none."""
+    """Decode the rows of a page. Raises ConnectionFailure for invalid bytes."""
     if not body:
         return []
     try:
@@ -76,7 +82,7 @@ def page_rows(body: bytes) -> list[pa.RecordBatch]:
 
 
 def describe_columns(columns: Sequence[ResultColumn]) -> list[CursorColumn]:
-    """Columns as they are told to another member."""
+    """Return the columns as they are described to another member."""
     return [CursorColumn(c.name, _describe_type(c.type), c.table_oid, c.attribute) for c in columns]
 
 
@@ -86,7 +92,7 @@ def _describe_type(typ: SqlType) -> ColumnType:
 
 
 def result_columns(columns: Sequence[CursorColumn]) -> tuple[ResultColumn, ...]:
-    """Columns as another member told them. Raises KeyError or ValueError for a type that is unknown here."""
+    """Return the columns that another member has described. Raises KeyError or ValueError for an unknown type."""
     return tuple(ResultColumn(c.name, _type(c.type), c.table_oid, c.attribute) for c in columns)
 
 

@@ -1,10 +1,12 @@
-"""Partitions of a cursor's rows: which ones were asked for, whose turn it is, and with what error all of them end.
+"""The partitions of a cursor's rows: which of them were claimed, which reader is next, and the error with which all of
+them end.
 
-The rows are not divided beforehand. Whoever reads a partition gets the rows that come next, in the query's order, so that all
-partitions together have each row once, no partition waits for another's reader, and nothing is kept for one that nobody reads.
+The rows are not divided beforehand. A reader of any partition gets the rows that come next in the query's order. So all
+partitions together have each row once, no partition waits for another's reader, and no rows are kept for a partition
+that nobody reads.
 
-Rejected: a share of rows for each partition, round robin. The slowest reader, or one that never comes, holds up all others, or
-rows are kept for it without bound. Source: docs/adr/0015-copy-by-partition.md.
+Rejected: a fixed share of the rows for each partition, round robin. The slowest reader, or one that never comes, would
+hold up all others, or rows would be kept for it without bound. Source: docs/adr/0015-copy-by-partition.md.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from wire.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, Sql
 
 
 class Partitions:
-    """query: as it is named in errors. statement: the digest of its text. count: how many partitions there are.
+    """query: its name in errors. statement: the digest of its text. count: the number of partitions.
 
-    turn: held by who reads a page; those who wait have it in their order.
+    turn: held by the reader of a page; waiting readers get it in their order.
     """
 
     def __init__(self, query: str, statement: str, count: int) -> None:
@@ -29,7 +31,7 @@ class Partitions:
         self._error: SqlError | None = None
 
     def claim(self, partition: int, count: int, statement: str) -> None:
-        """Give a partition to whoever asks for it. Raises InvalidParameterValue, ObjectNotInPrerequisiteState."""
+        """Claim a partition for a reader. Raises InvalidParameterValue, ObjectNotInPrerequisiteState."""
         self.require_statement(statement)
         if count != self.count:
             raise InvalidParameterValue(f'query "{self._query}" is read in {self.count} partitions and not in {count}')
@@ -41,7 +43,7 @@ class Partitions:
         self._asked.add(partition)
 
     def require_statement(self, statement: str) -> None:
-        """Raises InvalidParameterValue for another text than the query's."""
+        """Raise InvalidParameterValue if the text differs from the query's."""
         if statement != self._statement:
             raise InvalidParameterValue(
                 f'the statement differs from that of query "{self._query}"',
@@ -49,12 +51,12 @@ class Partitions:
             )
 
     def fail(self, error: SqlError) -> None:
-        """All partitions end with this error, unless they end with an earlier one."""
+        """End all partitions with this error, unless they have ended with an earlier one."""
         if self._error is None:
             self._error = error
 
     def fail_unread(self, partition: int) -> None:
-        """A partition was not read to its end: what it was given is lost."""
+        """End all partitions because this one was not read to its end: the rows that it was given are lost."""
         self.fail(
             ObjectNotInPrerequisiteState(
                 f'query "{self._query}" cannot be read on: partition {partition} of {self.count} was not read to its end',
@@ -63,6 +65,6 @@ class Partitions:
         )
 
     def require_unbroken(self) -> None:
-        """Raises the error with which all partitions end."""
+        """Raise the error with which all partitions have ended, if they have."""
         if self._error is not None:
             raise self._error.with_traceback(None)

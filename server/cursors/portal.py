@@ -1,8 +1,9 @@
-"""Portals: statements with arguments, run as far as their client asked, and the table of a session's portals.
+"""Portals: statements with arguments, run as far as the client has asked, and the table of a session's portals.
 
-A portal of the protocol (Bind) and a SQL cursor (DECLARE) are the same object and share their names, so that FETCH works
-on one and Execute on the other. Each has an execution of its own, so that any number may be suspended in one session.
-It ends with its transaction or with the savepoint it was made under; WITH HOLD, it is read out at COMMIT and stays.
+A portal of the protocol (Bind) and a SQL cursor (DECLARE) are the same kind of object and share a namespace, so that
+FETCH works on the former and Execute on the latter. Each portal has its own execution, so any number of them may be
+suspended in one session. A portal ends with its transaction or with the savepoint under which it was created; a portal
+WITH HOLD is read to its end at COMMIT and stays.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ class PortalState(enum.Enum):
 class Portal:
     """One portal.
 
-    columns: what Describe tells; None for a statement without rows.
-    formats: one a column. arguments: canonical values. depth: the number of savepoints it was made under.
-    record: of the statement that runs in it. source: for pg_cursors. statement_name: of the prepared statement that was bound.
-    seconds: what the pages took that it has given. declared: by DECLARE rather than Bind. partitions: of its rows, where other
-    sessions have asked for some.
+    columns: the columns that Describe reports; None for a statement without rows. formats: one per column. arguments:
+    canonical values. depth: the number of savepoints under which it was created. record: of the statement that runs in
+    it. source: for pg_cursors. statement_name: of the prepared statement that was bound. seconds: the time that its
+    pages so far have taken. declared: created by DECLARE rather than Bind. partitions: of its rows, if other sessions
+    read some.
     """
 
     name: str
@@ -69,22 +70,22 @@ class Portal:
 
     @property
     def query(self) -> QueryId | None:
-        """By which all members know what it runs; None: nothing yet, or no query."""
+        """The id by which all members know its query; None before it runs, and for a statement that is no query."""
         return self.execution.query if self.execution is not None else None
 
     @property
     def running_cursor(self) -> Cursor:
-        """Its cursor; only once it was started."""
+        """Its cursor; only after it was started."""
         assert self.cursor is not None
         return self.cursor
 
     def tag(self, rows: int) -> str:
-        """The command tag after `rows` rows were sent; only once it was started."""
+        """Return the command tag after `rows` rows were sent; only after it was started."""
         assert self.execution is not None
         return self.execution.tag(rows)
 
     def finish(self) -> None:
-        """A statement without rows has run; it does not run twice."""
+        """Note that a statement without rows has run; it does not run twice."""
         self.state = PortalState.DONE
 
     def fail(self) -> None:
@@ -100,7 +101,7 @@ class Portal:
             )
 
     def encoder(self, key: object, make: Callable[[], RowEncoder]) -> RowEncoder:
-        """The portal's encoder, made again when `key` (formats and settings) is another than last time."""
+        """Return the portal's encoder, which is made again when `key` (formats and settings) has changed."""
         if self._encoder is None or self._encoder[0] != key:
             self._encoder = (key, make())
         return self._encoder[1]
@@ -110,7 +111,7 @@ class Portal:
         return CursorState(self.name, self.source, self.hold, self.binary, scrollable, self.created)
 
     async def close(self) -> None:
-        """Cancel if it still runs, and release everything; idempotent."""
+        """Cancel the execution if it still runs, and release everything; idempotent."""
         if self.cursor is not None:
             await self.cursor.close()
 
@@ -119,12 +120,14 @@ def _heard(_portal: Portal) -> None: ...
 
 
 class Portals:
-    """A session's portals by name; the unnamed one ("") is replaced in silence. on_closed: told of each that is closed."""
+    """A session's portals by name; the unnamed one ("") is replaced silently. on_closed: called with each portal that
+    is closed.
+    """
 
     def __init__(self) -> None:
         self.on_closed: Callable[[Portal], None] = _heard
         self._by_name: dict[str, Portal] = {}
-        #: The names of those that ended with an error of a block that has not ended yet.
+        #: The names of portals that ended with an error in the current block.
         self.failed: set[str] = set()
 
     def __iter__(self) -> Iterator[Portal]:
@@ -140,25 +143,25 @@ class Portals:
     def add(self, portal: Portal) -> None:
         assert portal.name not in self._by_name, "the caller has closed the unnamed portal"
         self._by_name[portal.name] = portal
-        # One that failed is known by this name no longer: ROLLBACK is bound to the unnamed portal that its error has broken.
+        # The name no longer refers to a failed portal: after an error in the unnamed portal, ROLLBACK is bound to it.
         self.failed.discard(portal.name)
 
     def find(self, name: str) -> Portal | None:
         return self._by_name.get(name)
 
     def find_query(self, query: str) -> Portal | None:
-        """The portal that runs the query of this id."""
+        """Return the portal that runs the query with this id."""
         return next((portal for portal in self if portal.query is not None and str(portal.query) == query), None)
 
     def get(self, name: str, what: str = "portal") -> Portal:
-        """Raises InvalidCursorName. what: `portal` or `cursor`, for the error's words."""
+        """Return a portal. Raises InvalidCursorName. what: `portal` or `cursor`, for the error message."""
         try:
             return self._by_name[name]
         except KeyError:
             raise InvalidCursorName(f'{what} "{name}" does not exist') from None
 
     async def close(self, name: str) -> None:
-        """Close: no such portal is no error."""
+        """Close a portal. A name without a portal is no error."""
         portal = self._by_name.pop(name, None)
         if portal is not None:
             self.on_closed(portal)
@@ -174,25 +177,28 @@ class Portals:
             await portal.close()
 
     async def hold(self) -> None:
-        """At COMMIT, before anything else: read out what outlives the transaction. May raise whatever a query may."""
+        """At COMMIT, before anything else, read the portals that outlive the transaction to their ends. May raise any
+        error of a query.
+        """
         for portal in self:
             if portal.hold and not portal.held and portal.cursor is not None:
                 await portal.cursor.hold()
                 portal.held = True
 
     async def fail(self, depth: int) -> None:
-        """A block has failed: close what was made under more than `depth` savepoints.
-        PostgreSQL knows their names until it ends."""
+        """After an error in a block, close the portals that were created under more than `depth` savepoints. As in
+        PostgreSQL, their names stay known until the block ends.
+        """
         self.failed |= {portal.name for portal in self if not portal.held and portal.depth > depth}
         await self.end_savepoint(depth)
 
     async def end_transaction(self) -> None:
-        """Close all that is not held."""
+        """Close all portals that are not held."""
         self.failed.clear()
         await self._close([portal for portal in self if not portal.held])
 
     async def end_savepoint(self, depth: int) -> None:
-        """Close what was made under more than `depth` savepoints."""
+        """Close the portals that were created under more than `depth` savepoints."""
         await self._close([portal for portal in self if not portal.held and portal.depth > depth])
 
     def release_savepoint(self, depth: int) -> None:

@@ -1,7 +1,7 @@
-"""A session's prepared statements by name: those of the protocol's Parse and of SQL's PREPARE share the names.
+"""A session's prepared statements by name: the protocol's Parse and SQL's PREPARE share the names.
 
-What a statement *is* here: the parsed statement, and the engine's analysis of the part of it that the engine runs (all of
-a query; the query of DECLARE; nothing of BEGIN).
+A prepared statement consists of the parsed statement and of the engine's analysis of the part that the engine runs (all
+of a query; the query of DECLARE; nothing of BEGIN).
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from wire.types import pg_types as t
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A statement ready to be given arguments.
+    """A statement that is ready to be executed with arguments.
 
-    statement: None for an empty query string.
-    prepared: the engine's analysis, or None where the engine has no part in it.
-    far: of a FETCH by query id, what the other session's cursor gives.
+    statement: None for an empty query string. prepared: the engine's analysis, or None if the engine has no part in the
+    statement. far: for a FETCH by query id, the description of the other session's cursor.
     """
 
     statement: Statement | None
@@ -34,7 +33,7 @@ class Command:
 
     @property
     def parameters(self) -> tuple[t.PgType, ...]:
-        """The types of the arguments that it wants from the client; EXPLAIN EXECUTE brings its own."""
+        """The types of the arguments that the client must give; EXPLAIN EXECUTE contains its own."""
         if self.prepared is None or (isinstance(self.statement, Explain) and _executes(self.statement)):
             return ()
         return self.prepared.parameters
@@ -50,7 +49,9 @@ def _executes(statement: Explain) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NamedStatement:
-    """from_sql: made by PREPARE. source: the command that made it, shown by pg_prepared_statements without passwords."""
+    """from_sql: made by PREPARE. source: the command that made it, without passwords, as pg_prepared_statements shows
+    it.
+    """
 
     name: str
     command: Command
@@ -65,7 +66,7 @@ class NamedStatement:
 
 
 class PreparedStatements:
-    """Names to statements; the unnamed one ("") is replaced in silence and not listed."""
+    """Statements by name; the unnamed one ("") is replaced silently and not listed."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, NamedStatement] = {}
@@ -85,7 +86,7 @@ class PreparedStatements:
         return self._by_name.get(name)
 
     def get(self, name: str) -> NamedStatement:
-        """Raises InvalidSqlStatementName."""
+        """Return a statement. Raises InvalidSqlStatementName."""
         try:
             return self._by_name[name]
         except KeyError:
@@ -95,7 +96,7 @@ class PreparedStatements:
         raise InvalidSqlStatementName(f'prepared statement "{name}" does not exist')
 
     def drop(self, name: str) -> None:
-        """Close: no such statement is no error."""
+        """Drop a statement. A name without a statement is no error."""
         self._by_name.pop(name, None)
 
     def drop_all(self) -> None:

@@ -1,12 +1,14 @@
-"""Cursors of other sessions, by their query's id, as the session that fetches from them sees them.
+"""Cursors of other sessions, addressed by their query's id, as seen by the session that fetches from them.
 
-A load balancer brings `FETCH 100 FROM "m1:1763..."` to any member, and to a session that did not declare the cursor. The id
-names the initiator; `Asking` (`server.cluster.cursor_routing`) carries the statement there and brings the answer.
+A load balancer may bring `FETCH 100 FROM "m1:1763..."` to any member, and to a session that did not declare the cursor.
+The id names the initiator; `Asking` (`server.cluster.cursor_routing`) carries the statement to it and brings the
+answer.
 
-A FETCH is one movement and as many pages as its bytes need; the initiator keeps nothing of it between two. So a page is asked
-for with the place where the cursor has to stand, and one that somebody else has moved meanwhile refuses. What a page has
-passed is *settled* when the rows after it have come, the last one when the client has been given all; a movement that does
-not get there is *abandoned*, and the initiator breaks the cursor: rows that nobody has seen are never skipped in silence.
+A FETCH is one movement and as many pages as its bytes need; the initiator keeps no state of it between two pages. So
+each request for a page names the position at which the cursor must be, and a cursor that somebody else has moved
+meanwhile refuses it. A page is *settled* when the rows after it have arrived, the last one when the client has been
+given all rows. A movement that does not get that far is *abandoned*, and the initiator breaks the cursor: rows that
+nobody has seen are never skipped silently.
 
 Source: the client-protocol seed, 2.2, 2.3 and 3.2; its authors left the routing for later.
 """
@@ -44,17 +46,17 @@ Numbered = Callable[[int], ControlMessage]
 
 
 class Asking(Protocol):
-    """A transport that carries questions to a member, this one included."""
+    """A transport that carries requests to a member, this one included."""
 
     def knows(self, member: str) -> bool:
-        """Whether a member of this name is or was in the cluster."""
+        """Return whether a member of this name is or was in the cluster."""
         ...
 
     async def ask(self, member: str, message: Numbered) -> tuple[int, ControlMessage, bytes]:
-        """Send a question and wait for its answer: the request's number, the answer, its body.
+        """Send a request and wait for its answer. Returns the request's number, the answer and its body.
 
-        Raises the error with which the member refused, and SerializationFailure if it cannot be reached or is lost. A
-        caller that is interrupted has abandoned what it asked for.
+        Raises the error with which the member refused, and SerializationFailure if it cannot be reached or is lost. If
+        the caller is interrupted, the request is abandoned.
         """
         ...
 
@@ -68,7 +70,7 @@ class Asking(Protocol):
 
 
 class Nobody:
-    """There is nobody to ask, not even this member's other sessions."""
+    """A transport without any member: not even this member's other sessions can be reached."""
 
     def knows(self, member: str) -> bool:
         del member
@@ -84,7 +86,7 @@ class Nobody:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """The rows' description of a cursor. binary: as it was declared."""
+    """The description of a cursor's rows. binary: as declared."""
 
     columns: tuple[ResultColumn, ...]
     binary: bool
@@ -92,14 +94,14 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """A session that may ask. user, database: its own; only cursors of the same are there for it."""
+    """The identity with which a session sends requests. user, database: its own; only their cursors exist for it."""
 
     asking: Asking
     user: str
     database: str
 
     def cursor(self, name: str) -> FarCursor | None:
-        """The cursor that a name could mean: one that has the form of a query id of a member."""
+        """Return the cursor to which a name may refer, if it has the form of a query id of a known member."""
         try:
             query = QueryId.parse(name)
         except ValueError:
@@ -109,7 +111,7 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class FarCursor:
-    """One such cursor, which may not exist. Every method raises what `Asking.ask` does."""
+    """A cursor of another session, which may not exist. Every method raises the errors of `Asking.ask`."""
 
     asker: Asker
     query: QueryId
@@ -139,13 +141,13 @@ class FarCursor:
         return await self.ask(CursorMoved, question)
 
     async def move(self, direction: Direction, count: int | None) -> int:
-        """MOVE: how many rows were passed."""
+        """Execute MOVE. Returns the number of rows passed."""
         request, answer, _ = await self.page(direction, count, 1, None, rows=False)
         self.settle(request)
         return answer.passed
 
     async def close(self) -> None:
-        """CLOSE: returns when nothing of it is left."""
+        """Execute CLOSE. Returns when the cursor is released."""
         who = str(self.query), self.asker.user, self.asker.database
         await self.ask(CursorClosed, lambda request: CloseCursor(request, *who))
 
@@ -159,7 +161,7 @@ class FarCursor:
 class FarRows(abc.ABC):
     """Rows that the initiator gives page by page, as an execution (`engine.contracts.sessions.Execution`).
 
-    What a page has passed is settled when the next one has come, or all was given.
+    A page is settled when the next one has arrived, or when the client was given all rows.
     """
 
     query: Final = None
@@ -176,7 +178,7 @@ class FarRows(abc.ABC):
 
     @abc.abstractmethod
     async def ask_page(self) -> tuple[int, CursorMoved, bytes]:
-        """Ask for the next page: the request's number, the answer, its body."""
+        """Request the next page. Returns the request's number, the answer, and its body."""
 
     @abc.abstractmethod
     def tag(self, rows: int) -> str: ...
@@ -192,7 +194,7 @@ class FarRows(abc.ABC):
         return batch
 
     async def turn(self) -> None:
-        """Get the next page."""
+        """Fetch the next page."""
         request, answer, body = await self.ask_page()
         self._settle(request)
         self._page = page_rows(body)
@@ -207,7 +209,9 @@ class FarRows(abc.ABC):
         return {"rows": self._rows, "bytes": 0, "batches": 0}
 
     async def close(self) -> None:
-        """The cursor stays where it is; but if not all was given to the client, nobody knows any more where that is."""
+        """Stop reading. The cursor stays where it is; but if the client was not given all rows of the last page, the
+        page is abandoned, because the client's position is then unknown.
+        """
         last, self._unsettled = self._unsettled, None
         self._over, self._page = True, []
         if last is not None:
@@ -215,7 +219,7 @@ class FarRows(abc.ABC):
 
 
 class FarFetching(FarRows):
-    """The execution of a FETCH from a far cursor. page_bytes: the wanted size of a page."""
+    """The execution of a FETCH from another session's cursor. page_bytes: the wanted size of a page."""
 
     def __init__(
         self,
@@ -239,7 +243,9 @@ class FarFetching(FarRows):
         return request, answer, body
 
     def _go_on(self, passed: int) -> None:
-        """Compute the rest to fetch after a page that was not the last: only FETCH FORWARD and BACKWARD have more than one."""
+        """Compute the rest to fetch after a page that was not the last: only FETCH FORWARD and BACKWARD have more than
+        one page.
+        """
         if self._left is None:
             return
         if self._direction == "forward" and self._left < 0:

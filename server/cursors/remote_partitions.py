@@ -1,7 +1,8 @@
-"""A partition of the rows of another session's cursor, as the session that copies it to its client sees it.
+"""A partition of the rows of another session's cursor, as seen by the session that copies it to its client.
 
-The cursor may be on any member, this one included. Rows come page by page, as those of a FETCH by query id do
-(`server.cursors.remote_cursors`); pages of all partitions are taken from the cursor in the order in which they are asked for.
+The cursor may be on any member, this one included. Rows arrive page by page, like those of a FETCH by query id
+(`server.cursors.remote_cursors`). The pages of all partitions are taken from the cursor in the order in which they are
+requested.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from wire.mesh.control_messages import CursorMoved, ReadPartition
 
 
 class PartitionRows(FarRows):
-    """The execution whose rows are copied. The first page asks for the partition, which is given once."""
+    """The execution whose rows are copied. The request for the first page claims the partition, which can be read
+    once.
+    """
 
     def __init__(
         self, cursor: FarCursor, columns: tuple[ResultColumn, ...], partition: CopyPartition, page_bytes: int

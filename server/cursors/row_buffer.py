@@ -1,8 +1,8 @@
-"""Rows that a cursor keeps: in memory up to a limit, beyond it in a temporary file of Arrow IPC messages.
+"""The rows that a cursor keeps: in memory up to a limit, beyond it in a temporary file of Arrow IPC messages.
 
-What SCROLL cursors have fetched, and what a WITH HOLD cursor still has to give when its transaction ends. The file has no
-name in the file system (it is unlinked when it is made), so that nothing is left behind whatever happens to the member.
-File work is done on a thread of the loop's default pool, never on the loop.
+They are the rows that a SCROLL cursor has fetched, and those that a WITH HOLD cursor has not given when its transaction
+ends. The file is unlinked as soon as it is created, so that nothing is left behind whatever happens to the member. File
+I/O runs on a thread of the loop's default pool, never on the loop.
 
 Rejected: Arrow's own file format, which can be read only after its footer is written; here batches are read back while
 more are appended, so the index of (first row, offset, length) is kept in memory.
@@ -26,7 +26,7 @@ from wire.errors import IoError
 
 @dataclass(slots=True)
 class _Chunk:
-    """One batch. batch: while it is in memory; else offset and length say where it is in the file."""
+    """One batch. batch: None once it is in the file; then offset and length locate it there."""
 
     first_row: int
     rows: int
@@ -36,7 +36,7 @@ class _Chunk:
 
 
 class RowBuffer:
-    """Append-only rows with random access. memory_bytes_max: what may stay in memory."""
+    """Append-only rows with random access. memory_bytes_max: the limit of the rows in memory."""
 
     def __init__(self, memory_bytes_max: int) -> None:
         self._memory_bytes_max = memory_bytes_max
@@ -52,11 +52,11 @@ class RowBuffer:
         return self._file_bytes
 
     def fits(self, batch: pa.RecordBatch) -> bool:
-        """Whether this batch would still stay in memory."""
+        """Return whether this batch would still fit into memory."""
         return bool(self._memory_bytes + batch.nbytes <= self._memory_bytes_max)
 
     async def append(self, batch: pa.RecordBatch) -> None:
-        """Keep a batch. Raises DiskFull or IoError when it has to go to the file and cannot."""
+        """Keep a batch. Raises DiskFull or IoError if it cannot be written to the file."""
         chunk = _Chunk(self.rows, batch.num_rows, batch)
         if self.fits(batch):
             self._memory_bytes += batch.nbytes
@@ -81,7 +81,7 @@ class RowBuffer:
     def _load(self, chunk: _Chunk) -> pa.RecordBatch:
         assert self._file is not None
         try:
-            # No shared file position: a read whose waiter was interrupted may still be under way on its thread.
+            # pread shares no file position: after an interrupt, an earlier read may still run on its thread.
             data = os.pread(self._file.fileno(), chunk.length, chunk.offset)
         except OSError as error:
             raise IoError(f"could not read from temporary file: {error.strerror}") from error
@@ -93,13 +93,17 @@ class RowBuffer:
         return await asyncio.to_thread(self._load, chunk)
 
     async def read(self, start: int, count: int) -> pa.RecordBatch:
-        """Rows from `start` on: at least one and at most `count`, as many as lie together. `start` is below `rows`."""
+        """Return rows from `start` on: at least one and at most `count`, as many as are in one chunk. `start` is below
+        `rows`.
+        """
         chunk = self._chunks[self._chunk_of(start)]
         offset = start - chunk.first_row
         return (await self._batch(chunk)).slice(offset, min(count, chunk.rows - offset))
 
     async def read_backward(self, start: int, count: int) -> pa.RecordBatch:
-        """Rows start, start - 1 ...: at least one and at most `count`, as many as lie together, in that order."""
+        """Return rows start, start - 1 ..., in that order: at least one and at most `count`, as many as are in one
+        chunk.
+        """
         chunk = self._chunks[self._chunk_of(start)]
         offset = start - chunk.first_row
         first = max(offset - count + 1, 0)
@@ -110,7 +114,7 @@ class RowBuffer:
         return bisect.bisect_right(self._chunks, row, key=lambda chunk: chunk.first_row) - 1
 
     def close(self) -> None:
-        """Forget the rows and the file; idempotent."""
+        """Release the rows and the file; idempotent."""
         self._chunks.clear()
         self._memory_bytes = self.rows = 0
         if self._file is not None:

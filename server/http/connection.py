@@ -1,8 +1,8 @@
 """The queries and sessions of the door: `buenavista.core.Connection`.
 
-A query is a statement and its result, known by an id and a secret that stands in its addresses beside it (Trino's slug): who was
-given the address may ask for the result, as in Trino. A client that does not ask for a while is taken for gone, and what it left
-running is cancelled. Sessions in a transaction are known by the transaction's id, to their user alone.
+A query is a statement and its result. Its URLs contain its id and a secret (Trino's slug): whoever has the URL may
+fetch the result, as in Trino. A client that sends no request for a while is considered gone, and what it left running
+is cancelled. A session in a transaction is known by the transaction's id, to its own user only.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ _SLUG_BYTES = 16
 
 @dataclass(slots=True)
 class Query:
-    """id, slug: see the module's docstring. token: the number of the page that is asked for next. last: the answer to the
-    request before, told again to a client that asks again. started: seconds since the epoch. over: whether the end was told."""
+    """id, slug: see the module's docstring. token: the number of the page that is requested next. last: the answer to
+    the previous request, which is sent again if the client repeats the request. started: seconds since the epoch. over:
+    whether the client was told the end.
+    """
 
     id: str
     slug: str
@@ -57,7 +59,7 @@ class Connection(core.Connection):
         self._draining = False
 
     def __len__(self) -> int:
-        """How many sessions there are."""
+        """Return the number of sessions."""
         return len(self._tasks)
 
     # -- sessions ------------------------------------------------------------------------------------------------------
@@ -75,7 +77,9 @@ class Connection(core.Connection):
         *,
         superuser: bool,
     ) -> Session:
-        """The session of a transaction, or a new one. Raises NoActiveSqlTransaction, CannotConnectNow, TooManyConnections."""
+        """Return the session of a transaction, or a new one. Raises NoActiveSqlTransaction, CannotConnectNow,
+        TooManyConnections.
+        """
         if transaction is not None:
             found = self._session(transaction)
             if found is None or found.user != visitor.beginning.user:
@@ -94,13 +98,13 @@ class Connection(core.Connection):
         del self._sessions[self._tasks.pop(task).id]
 
     def _session(self, transaction: str) -> Session | None:
-        """A transaction's id is its session's."""
+        """Return the session with a transaction's id, which is the session's id."""
         return next((session for session in self._tasks.values() if str(session.id) == transaction), None)
 
     # -- queries -------------------------------------------------------------------------------------------------------
 
     def begin(self, session: Session, text: str, prepared: Mapping[str, str]) -> Query:
-        """Run a statement."""
+        """Begin to run a statement."""
         within = session.in_transaction()
         result = session.execute_sql(text, prepared)
         name = time.strftime("%Y%m%d_%H%M%S_", time.gmtime()) + secrets.token_hex(_ID_BYTES)
@@ -114,7 +118,7 @@ class Connection(core.Connection):
         return query if query is not None and secrets.compare_digest(query.slug.encode(), slug.encode()) else None
 
     def touch(self, query: Query) -> None:
-        """Its client has asked for it: it may stay away again for a while."""
+        """Restart the timeout after which the client is considered gone."""
         if query.timer is not None:
             query.timer.cancel()
         loop = asyncio.get_running_loop()
@@ -127,7 +131,7 @@ class Connection(core.Connection):
             query.session.cancel(query.result, cause)
 
     def cancel(self, query: Query) -> None:
-        """The client wants no more of it."""
+        """Cancel a query for its client."""
         if query.result.ending is None:
             query.session.cancel(query.result, canceled_by_user())
 
@@ -140,10 +144,10 @@ class Connection(core.Connection):
             return (("Clear-Transaction-Id", "true"),)
         return ()
 
-    # -- the end -------------------------------------------------------------------------------------------------------
+    # -- shutdown ------------------------------------------------------------------------------------------------------
 
     async def drain(self) -> None:
-        """Begin nothing any more; returns when every statement and transaction has ended."""
+        """Accept no new sessions. Returns when all sessions have ended, with their statements and transactions."""
         self._draining = True
         if self._tasks:
             await asyncio.wait(list(self._tasks))

@@ -1,4 +1,5 @@
-"""The web console: an API for its page and for programs, a member's state as JSON, metrics for Prometheus, and two health checks.
+"""The web console: an API for its page and for programs, a member's state as JSON, metrics for Prometheus, and two
+health checks.
 
     /api/...      `server.http.console_api`
     GET /status   {"member": ..., "members": [...], "engines": {...}, "connections": [...], ...}
@@ -6,9 +7,10 @@
     GET /health   200 as long as the member's loop runs
     GET /ready    200 when clients can connect; 503 with the reason while the member starts, or drains before it ends
 
-It answers on the address of the `console` key, loopback by default. What sessions do is shown to who may see it (`/status`, the
-API); the rest to everybody who can connect. A connection is for one request and lives for a short time, whatever it does with it,
-and there are only so many; websockets, for which one has to be known, last.
+The console listens on the address of the `console` key, loopback by default. The activity of sessions is shown only to
+viewers who may see it (`/status`, the API); everything else is shown to everybody who can connect. A connection serves
+one request and has a short lifetime, and the number of connections is limited. Websockets, which require an
+authenticated viewer, last longer.
 """
 
 from __future__ import annotations
@@ -33,15 +35,15 @@ from server.http.console_login import Viewer
 from server.http.guard import short_lived
 from server.http.serving import HttpServer
 
-#: Connections at once; further ones are closed unheard.
+#: The number of simultaneous connections; further ones are closed at once.
 CONNECTIONS_MAX: Final = 64
-#: How long a connection lasts, in seconds.
+#: The lifetime of a connection, in seconds.
 LIFETIME_SECONDS: Final = 20.0
 Status = Callable[[], Awaitable[Mapping[str, Any]]]
-#: Why clients cannot connect; empty: they can.
+#: Returns the reason why clients cannot connect; empty if they can.
 Unready = Callable[[], str]
 
-#: Of every answer. Pages run and load nothing but this server's own files, and stand in nobody's frame.
+#: Headers of every answer. Pages run and load only this server's own files, and cannot be framed.
 _HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -54,9 +56,10 @@ _HEADERS: Final[Mapping[str, str]] = {
 
 
 class ConsoleServer:
-    """Serves the console. `status` and `unready` are asked anew for every request. lifetime_seconds: see LIFETIME_SECONDS. api:
-    None where nobody can be known, so that nobody is shown what others do. tls: the newest context; None: http. processes: the
-    states of all processes of a server that has several, by their numbers."""
+    """Serves the console. `status` and `unready` are called for every request. lifetime_seconds: see LIFETIME_SECONDS.
+    api: None if viewers cannot be authenticated, so that nobody sees the activity of others. tls: returns the newest
+    context; None: http. processes: returns the states of all processes of a server that has several, by their numbers.
+    """
 
     def __init__(
         self,
@@ -92,7 +95,7 @@ class ConsoleServer:
         return f"{self._scheme}://{self.address}/"
 
     async def start(self, address: Address) -> None:
-        """Listen. Raises OSError when the address cannot be had."""
+        """Listen. Raises OSError if the address is not available."""
         await self._server.start(address)
 
     async def close(self) -> None:
@@ -120,7 +123,7 @@ class ConsoleServer:
 
 
 def _redact(status: Mapping[str, Any], viewer: Viewer | None) -> Mapping[str, Any]:
-    """The state without what sessions do that the viewer may not see. None: somebody who is not known."""
+    """Return the state without the activity of sessions that the viewer may not see. None: an unauthenticated viewer."""
 
     def hides(whose: Mapping[str, Any]) -> bool:
         return viewer is None or not viewer.may_see(whose["user"])
@@ -136,7 +139,7 @@ def _redact(status: Mapping[str, Any], viewer: Viewer | None) -> Mapping[str, An
 
 
 def with_headers(application: ASGIApp) -> ASGIApp:
-    """The application, with the headers of every answer."""
+    """Wrap the application so that every answer has the security headers."""
     own = {name.lower().encode(): value.encode() for name, value in _HEADERS.items()}
 
     async def serve_with_headers(scope: Scope, receive: Receive, send: Send) -> None:

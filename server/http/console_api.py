@@ -2,15 +2,16 @@
 
     POST /api/login                 {"user", "password"}  -> 204 and a cookie, 401
     POST /api/logout                -> 204
-    GET  /api/me                    who looks, 401 where that is not known
+    GET  /api/me                    the viewer; 401 if unauthenticated
     GET  /api/overview              members, sessions, running and finished statements
     GET  /api/queries/{id}          a statement with its graph and Spark's jobs; 404, 403
     POST /api/queries/{id}/cancel   -> 204, 403, 404
     POST /api/explain               {"sql"} -> a graph, 400
     WS   /api/live
 
-Everything but the login wants a viewer (`server.http.console_login`). A POST has the header `X-Sluice-Console: 1`, which no form
-and no page of another origin can send without asking first. Errors are `{"error", "sqlstate"}`.
+Every request but the login requires a viewer (`server.http.console_login`). A POST must have the header
+`X-Sluice-Console: 1`, which a form cannot send, and a page of another origin only after a preflight request. Errors are
+`{"error", "sqlstate"}`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from server.http.live import Live
 from server.pgwire.host import Host
 from wire.errors import FatalError, InsufficientPrivilege, InvalidPassword, SqlError
 
-#: Of a POST.
+#: Limits for the body of a POST.
 _BODY_BYTES: Final = 1 << 20
 _BODY_SECONDS: Final = 10.0
 S = TypeVar("S", bound=msgspec.Struct)
@@ -63,7 +64,7 @@ class _Refused(Exception):
 
 
 class ConsoleApi:
-    """See the module's docstring. names: by which the server is known (`server.http.addressed`)."""
+    """See the module's docstring. names: names by which the server is known (`server.http.addressed`)."""
 
     def __init__(
         self, host: Host, mesh: Mesh, activity: ClusterActivity, cancels: CancelRouter, names: Collection[str] = ()
@@ -89,7 +90,7 @@ class ConsoleApi:
         ]
 
     async def viewer(self, request: HTTPConnection) -> Viewer | None:
-        """Return the viewer; None where nobody is known, or where the request was not meant for this server."""
+        """Return the viewer. Return None for an unauthenticated one, or if the request was not meant for this server."""
         if not addressed.is_for_us(request.headers, self._names):
             return None
         scheme = {"ws": "http", "wss": "https"}.get(request.url.scheme, request.url.scheme)
@@ -97,7 +98,7 @@ class ConsoleApi:
             return None
         return await self.logins.viewer(request)
 
-    # -- what every request goes through ---------------------------------------------------------------------------------
+    # -- checks of every request -----------------------------------------------------------------------------------------
 
     def _with_checks(self, handler: Handler) -> Handler:
         async def handle_checked(request: Request) -> Response:
@@ -191,7 +192,7 @@ def error(status: int, message: str, sqlstate: str, **more: Any) -> Response:
 
 
 async def _body(request: Request, kind: type[S]) -> S:
-    """Raises _Refused."""
+    """Parse the body of a request. Raises _Refused."""
     body = bytearray()
     try:
         async with asyncio.timeout(_BODY_SECONDS):

@@ -1,6 +1,7 @@
-"""The graph of a statement that is not run, for the console: EXPLAIN (DISTSQL, FORMAT JSON) in a session of the viewer's.
+"""Plans a statement for the console without running it: EXPLAIN (DISTSQL, FORMAT JSON) in a session of the viewer, as
+a graph.
 
-The session lives for the one statement, in a transaction that is rolled back.
+The session exists for this one statement, in a transaction that is rolled back.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _SECONDS: Final = 15.0
 
 
 async def explain_graph(host: Host, user: str, sql: str) -> Graph:
-    """Raises SqlError."""
+    """Return the graph of a statement's plan. Raises SqlError."""
     client = ConnectionClient(0, host.registry, lambda _notice: None, time.monotonic)
     session = host.new_session(user=user, database=DATABASE, options={}, client=client)
     try:

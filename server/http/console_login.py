@@ -1,14 +1,15 @@
 """Viewers of the console: the same users, rules and passwords as over the PostgreSQL protocol.
 
-A login is a POST with a name and a password, which `server.auth.gate` judges as at the other doors. The browser then has a
-cookie of 256 random bits; here is its digest, with the user and two clocks: one that a request winds, and one that nobody
-winds. There are only so many at a time, of which the one that was used longest ago gives way.
+A login is a POST with a name and a password, which `server.auth.gate` authenticates as at the other doors. The browser
+then has a cookie of 256 random bits. The member stores its digest with the user and two expiry times: each request
+extends one, nothing extends the other. The number of logins is limited; beyond it the least recently used one is
+evicted.
 
-Without a cookie a request is believed only if it comes from this machine and the rules trust it there under the name
-`CONSOLE_USER`, as they would trust a client of SQL that says that name. A request that a proxy passes on is not taken for one of
-this machine.
+A request without a cookie is accepted only if it comes from this machine and the rules trust the user `CONSOLE_USER`
+from there, as they would trust a SQL client that gives that name. A request that a proxy forwards does not count as one
+from this machine.
 
-Whether a role still exists, and may log in, is looked at with every request.
+Each request checks anew whether the role still exists and may log in.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from server.pgwire.host import Host
 from wire.dataclass import dataclass
 from wire.errors import InvalidAuthorizationSpecification
 
-#: The name under which a request from this machine is believed, where the rules trust it.
+#: The user of requests without a login from this machine, if the rules trust it.
 CONSOLE_USER: Final = "sluice"
 SESSIONS_MAX: Final = 256
-#: A login is over after so many seconds without a request, and after so many in all.
+#: A login expires after IDLE_SECONDS without a request, and after LIFE_SECONDS in any case.
 IDLE_SECONDS: Final = 3600.0
 LIFE_SECONDS: Final = 12 * 3600.0
 _TOKEN_BYTES: Final = 32
@@ -44,7 +45,7 @@ _PROXIED: Final = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """A user who looks at the console, with the roles as of now, which tell what the user may see."""
+    """A user who looks at the console, with the current roles, which decide what the user may see."""
 
     user: str
     roles: Roles
@@ -72,7 +73,7 @@ class _Login:
 
 
 class ConsoleLogins:
-    """See the module's docstring. now: seconds from any clock that never goes back."""
+    """See the module's docstring. now: seconds of a monotonic clock."""
 
     def __init__(self, host: Host, now: Callable[[], float] = time.monotonic) -> None:
         self._host = host
@@ -83,7 +84,7 @@ class ConsoleLogins:
         return len(self._logins)
 
     async def log_in(self, request: HTTPConnection, user: str, password: str) -> str:
-        """The cookie's value. Raises FatalError."""
+        """Authenticate a user and return the cookie's value. Raises FatalError."""
         await login.admit(self._host, self._visitor(request, user), password or None)
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         now = self._now()
@@ -97,7 +98,7 @@ class ConsoleLogins:
         self._logins.pop(_digest(token), None)
 
     async def viewer(self, request: HTTPConnection) -> Viewer | None:
-        """None: somebody who has to log in."""
+        """Return the viewer; None for one who has to log in."""
         found = self._find(request.cookies.get(cookie_name(request), ""))
         if found is None and not await self._is_trusted(request):
             return None
@@ -109,7 +110,7 @@ class ConsoleLogins:
         return Viewer(user, await self._host.gate.roles())
 
     def _find(self, token: str) -> str | None:
-        """The user of a login, whose clock is wound."""
+        """Return the user of a login, and restart its idle timeout."""
         now, key = self._now(), _digest(token)
         found = self._logins.get(key) if token else None
         if found is None:
@@ -133,13 +134,15 @@ class ConsoleLogins:
         return await self._host.gate.trusts(self._visitor(request, CONSOLE_USER))
 
     def _visitor(self, request: HTTPConnection, user: str) -> Visitor:
-        # The member may have a certificate, and a console in the clear.
+        # The console may be unencrypted although the member has a certificate.
         tls = self._host.gate.access.tls if request.scope.get("scheme") in ("https", "wss") else None
         return login.visitor(user, DATABASE, tls, request.client, request.scope.get("server"))
 
 
 def cookie_name(request: HTTPConnection) -> str:
-    """Another one for each port: browsers keep the cookies of a machine's members together."""
+    """Return the name of the cookie, which contains the port: a browser does not separate the cookies of members on
+    one machine by port.
+    """
     server = request.scope.get("server")
     return f"sluice_{server[1] if server else 0}"
 

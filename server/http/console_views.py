@@ -1,7 +1,8 @@
-"""The answers of the console's API, as values for JSON: the overview and one statement's page, of all members, for one viewer.
+"""The answers of the console's API, as values for JSON: the overview and the page of one statement, from all members,
+for one viewer.
 
-What a statement of somebody else says is hidden as in pg_stat_activity from who may not see it. An overview is asked of the members
-once for all who look at the same time.
+The text of another user's statement is hidden from viewers who may not see it, as in pg_stat_activity. Viewers who look
+at the same time share one request to the members for the overview.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from server.monitor.activity import RECENT_MAX
 from wire.dataclass import dataclass
 from wire.errors import InsufficientPrivilege
 
-#: An overview that is so old is asked anew, in seconds.
+#: Seconds after which an overview is requested again.
 FRESH_SECONDS: Final = 0.4
-#: Of an overview.
+#: The limit of running statements in an overview.
 _RUNNING_MAX: Final = 500
 _PARTS: Final = ("running", "finished", "fragments", "edges", "spark_jobs", "graph")
 _COUNTERS: Final = ("fragments", "edges", "spark_jobs")
@@ -35,7 +36,7 @@ _COUNTERS: Final = ("fragments", "edges", "spark_jobs")
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A statement's page."""
+    """The content of a statement's page."""
 
     told: StatementReport
     graph: Graph
@@ -69,7 +70,7 @@ class ConsoleViews:
         }
 
     async def detail(self, query: str, viewer: Viewer) -> Detail | None:
-        """None: there is no such statement, any more. Raises InsufficientPrivilege."""
+        """Return the page of a statement; None if it does not exist or is forgotten. Raises InsufficientPrivilege."""
         found = await self.find(query)
         if found is None:
             return None
@@ -85,7 +86,7 @@ class ConsoleViews:
         return Detail(told, with_counters(graph or Graph(), fragments, edges), tuple(_jobs(others)))
 
     async def find(self, query: str) -> tuple[StatementReport, Graph | None, ClusterReport] | None:
-        """A statement, and its graph without what others have counted; whoever asks."""
+        """Return a statement, and its graph without the counters of other members. Privileges are not checked here."""
         try:
             initiator = QueryId.parse(query).initiator
         except ValueError:

@@ -1,12 +1,14 @@
-"""Trino's syntax read, PostgreSQL's written.
+"""Translates Trino's syntax into PostgreSQL's.
 
-What is translated is syntax and the names of types. What functions mean is PostgreSQL's, as everything on this member: a call keeps
-the name that it was written with and is looked up among PostgreSQL's functions, so that what PostgreSQL has not is refused (42883).
-sqlglot would put an expression of its own in its place, and some of those answer something else: its `date_diff` rounds
-where Trino's truncates, `try_cast` becomes a cast that fails. The exceptions are syntax in the form of calls (CAST, EXTRACT,
-SUBSTRING ... FROM ...), `if`, and `concat`, in which a null is contagious for Trino and nothing for PostgreSQL.
+Only syntax and the names of types are translated. Functions mean what they mean in PostgreSQL, as everywhere on this
+member: a call keeps its name and is looked up among PostgreSQL's functions, and a function that PostgreSQL lacks is
+refused (42883). sqlglot would replace calls by expressions of its own, some of which give other results: its
+`date_diff` rounds where Trino's truncates, `try_cast` becomes a cast that fails. The exceptions are syntax in the form
+of calls (CAST, EXTRACT, SUBSTRING ... FROM ...), `if`, and `concat`, which returns null for a null argument in Trino
+but ignores it in PostgreSQL.
 
-buenavista's `Rewriter` does the work; `rewrite` is ours, since theirs swallows every error and sends on what it could not read.
+buenavista's `Rewriter` does the work; `rewrite` is overridden here, because theirs swallows every error and passes on
+text that it could not parse.
 """
 
 from __future__ import annotations
@@ -25,19 +27,19 @@ from wire.errors import FeatureNotSupported, SqlSyntaxError
 
 _KEPT_FUNCTIONS: Final = ("ARRAY", "CONCAT", "COALESCE", "IF", "NULLIF")
 _KEPT_PARSERS: Final = ("CAST", "TRY_CAST", "EXTRACT", "LISTAGG", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
-#: What PostgreSQL has no syntax for that means the same.
+#: Syntax without an equivalent in PostgreSQL.
 _REFUSED: Final[dict[type[exp.Expression], str]] = {
     exp.TryCast: "try_cast",
     exp.Lambda: "lambda expressions",
     exp.MatchRecognize: "MATCH_RECOGNIZE",
 }
-#: Functions of Trino that are how its clients write these values.
+#: Trino's functions by which its clients write these values.
 _NUMBERS: Final = {"infinity": "Infinity", "nan": "NaN"}
 _ZONED: Final = (exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMETZ)
 
 
 class SluiceTrino(BVTrino):
-    """See the module's docstring. A `?` is a Placeholder that is named by where it stands."""
+    """See the module's docstring. A `?` is a Placeholder whose name is its position."""
 
     class Parser(BVTrino.Parser):
         FUNCTIONS = {name: BVTrino.Parser.FUNCTIONS[name] for name in _KEPT_FUNCTIONS}  # noqa: RUF012
@@ -52,7 +54,7 @@ POSTGRES: Final = BVPostgres()
 
 
 def read(sql: str) -> exp.Expression:
-    """The one statement of a text. Raises SqlSyntaxError, with a position."""
+    """Parse a text that contains one statement. Raises SqlSyntaxError, with a position."""
     try:
         with bounded_depth():
             trees: list[exp.Expression] = [tree for tree in TRINO.parse(sql) if tree is not None]
@@ -64,7 +66,7 @@ def read(sql: str) -> exp.Expression:
 
 
 def _syntax_error(sql: str, error: ParseError | TokenError) -> SqlSyntaxError:
-    """sqlglot's words, without the piece of the text that it underlines."""
+    """Return an error with sqlglot's message, without the excerpt of the text that it underlines."""
     details: dict[str, Any] = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
     if not details.get("line"):
         return SqlSyntaxError(f"syntax error: {str(error).splitlines()[0]}")
@@ -77,17 +79,17 @@ def _syntax_error(sql: str, error: ParseError | TokenError) -> SqlSyntaxError:
 
 
 class TrinoRewriter(Rewriter):
-    """See the module's docstring. Relations are added with `relation`."""
+    """See the module's docstring. `relation` adds relations."""
 
     def __init__(self) -> None:
         super().__init__(TRINO, POSTGRES)
 
     def rewrite(self, sql: str) -> str:
-        """A statement's text in PostgreSQL's SQL. Raises SqlSyntaxError, FeatureNotSupported."""
+        """Return a statement's text in PostgreSQL's SQL. Raises SqlSyntaxError, FeatureNotSupported."""
         return self.rewrite_tree(read(sql))
 
     def rewrite_tree(self, tree: exp.Expression) -> str:
-        """The same of a tree."""
+        """Return a tree as text in PostgreSQL's SQL."""
         with bounded_depth():
             for node in tree.find_all(*_REFUSED):
                 raise FeatureNotSupported(f"not supported: {_REFUSED[type(node)]}")
@@ -100,7 +102,9 @@ class TrinoRewriter(Rewriter):
         return super().rewrite_one(named).transform(_in_postgres)
 
     def _name_subquery(self, node: exp.Expression) -> exp.Expression:
-        """A relation of ours goes by its name: PostgreSQL 15 wants every subquery to have one."""
+        """Name the subquery that replaces a relation by the relation's name: PostgreSQL 15 requires a name for every
+        subquery.
+        """
         if isinstance(node, exp.Table) and not node.alias and exp.table_name(node) in self._relations:
             node.set("alias", exp.TableAlias(this=node.this.copy()))
         return node
@@ -109,14 +113,14 @@ class TrinoRewriter(Rewriter):
 def _in_postgres(node: exp.Expression) -> exp.Expression:
     match node:
         case exp.Literal(is_string=False) if "e" in node.name.lower():
-            # Trino's doubles; to PostgreSQL they are numerics.
+            # Doubles in Trino, numerics in PostgreSQL.
             return exp.cast(exp.Literal.string(node.name), "double precision", dialect="postgres")
         case exp.HexString():
             return exp.cast(exp.Literal.string("\\x" + node.name), "bytea", dialect="postgres")
         case exp.Anonymous(this=str(name)) if name.lower() in _NUMBERS and not node.expressions:
             return exp.cast(exp.Literal.string(_NUMBERS[name.lower()]), "double precision", dialect="postgres")
         case exp.Cast(this=exp.Literal(is_string=True)) if node.to.this in _ZONED:
-            # What PostgreSQL takes for a zone as POSIX writes them, whose signs are the other way round.
+            # PostgreSQL would read `UTC+2` as a POSIX zone, whose sign is inverted.
             return exp.Cast(this=exp.Literal.string(re.sub(r"UTC(?=[+-]\d)", "", node.name)), to=node.to)
         case exp.Cast(this=exp.Literal(is_string=True)) if _is_bare_decimal(node.to):
             return exp.Cast(this=node.this, to=_decimal_of(node.name))
@@ -132,7 +136,7 @@ def _is_bare_decimal(typ: exp.Expression) -> bool:
 
 
 def _decimal_of(text: str) -> exp.DataType:
-    """The type of Trino's literal DECIMAL '...': the digits that it has."""
+    """Return the type of Trino's literal DECIMAL '...': precision and scale are those of its digits."""
     digits = text.strip().lstrip("+-")
     return _decimal(max(len(digits.replace(".", "")), 1), len(digits.partition(".")[2]))
 

@@ -1,11 +1,11 @@
-"""The door itself: where it listens, and its end.
+"""The door for Trino's clients: where it listens, and its shutdown.
 
     door = Door(host, bounds)
     await door.start(address)
     ...
     await door.drain(); await door.close()
 
-Where the member has a certificate for its clients, the door speaks https alone, with the same one.
+If the member has a certificate for its clients, the door speaks https only, with the same certificate.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Door:
         return f"{'https' if self._host.gate.access.tls else 'http'}://{self.address}"
 
     async def start(self, address: Address) -> None:
-        """Listen. Raises OSError when the address cannot be had."""
+        """Listen. Raises OSError if the address is not available."""
         await self._server.start(address)
 
     def _newest(self) -> ssl.SSLContext:
@@ -51,7 +51,7 @@ class Door:
         return tls.context
 
     async def drain(self) -> None:
-        """Begin nothing any more; returns when what has begun is over."""
+        """Accept nothing new. Returns when everything that has begun is over."""
         await self.connection.drain()
 
     async def close(self) -> None:

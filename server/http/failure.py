@@ -1,4 +1,4 @@
-"""Errors as Trino tells them: a number, a name and a kind of its own, beside PostgreSQL's SQLSTATE and message.
+"""Errors in Trino's form: an error code, name and type of Trino's, beside PostgreSQL's SQLSTATE and message.
 
 Source: Trino's StandardErrorCode; PostgreSQL 15, Appendix A "PostgreSQL Error Codes".
 """
@@ -11,7 +11,7 @@ from buenavista.http.schemas import QueryError
 
 from wire.errors import SqlError
 
-#: Trino's number, name and kind by SQLSTATE, and by its class where that says enough.
+#: Trino's error code, name and type by SQLSTATE, or by its class if that is sufficient.
 _USER: Final = "USER_ERROR"
 _RESOURCES: Final = "INSUFFICIENT_RESOURCES"
 _INTERNAL: Final = "INTERNAL_ERROR"
@@ -59,14 +59,14 @@ _OTHERS: Final = (0, "GENERIC_USER_ERROR", _USER)
 
 
 class Failure(QueryError):
-    """buenavista's message, whose location and further words may say something."""
+    """buenavista's error message, with location and further details as optional fields."""
 
     error_location: dict[str, int] | None = None  # type: ignore[assignment]
     failure_info: dict[str, Any] | None = None  # type: ignore[assignment]
 
 
 def failure(error: SqlError, text: str | None = None) -> Failure:
-    """Describe an error to a client. text: the statement as it was sent, where the error's position counts in it."""
+    """Describe an error for a client. text: the statement as it was sent, if the error's position counts in it."""
     code, name, kind = _CODES.get(error.sqlstate) or _CODES.get(error.sqlstate[:2], _OTHERS)
     words = [error.message]
     words += [f"{label}: {more}" for label, more in (("DETAIL", error.detail), ("HINT", error.hint)) if more]

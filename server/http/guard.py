@@ -1,11 +1,13 @@
-"""Connections of clients that are not known yet: bounded in number, and in time.
+"""Limits for connections of unauthenticated clients: in number and in time.
 
-uvicorn waits for a connection's first request as long as it takes, and for every further one as soon as its first byte is there.
-At the door (`guarded_protocol`) each request has its time, from the connection's begin or the last answer to the end of the
-request's head. The rest of a request is read once its client is let in (`server.http.routes`). At the console (`short_lived`)
-nobody has to be let in, so a connection lasts for one request and for so long, whatever it does.
+uvicorn waits without limit for a connection's first request, and for every further one once its first byte has arrived.
+At the door (`guarded_protocol`) each request has a time limit, from the start of the connection or the last answer to
+the end of the request's head. The rest of a request is read only after its client is authenticated
+(`server.http.routes`). At the console (`short_lived`) no authentication is required, so a connection serves one request
+and has a fixed lifetime.
 
-Rejected: uvicorn's `limit_concurrency`, which answers 503 to those with sessions because of those that say nothing.
+Rejected: uvicorn's `limit_concurrency`, which answers 503 to clients with sessions because of clients that send
+nothing.
 """
 
 from __future__ import annotations
@@ -17,9 +19,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class _Bounded(H11Protocol):
-    """Connections of which there are so many at most, further ones being closed unheard, and which a clock ends.
+    """A connection with a time limit. Connections beyond the maximum number are closed at once.
 
-    connections_max, seconds: of the clock; set by subclasses.
+    connections_max, seconds: the limits; set by subclasses.
     """
 
     connections_max = 0
@@ -38,7 +40,7 @@ class _Bounded(H11Protocol):
         self._stop()
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
-        """A websocket lasts as long as its application wants (`server.http.live`)."""
+        """Lift the time limit: a websocket lasts as long as its application wants (`server.http.live`)."""
         self._stop()
         super().handle_websocket_upgrade(event)
 
@@ -52,7 +54,7 @@ class _Bounded(H11Protocol):
 
 
 class _Guarded(_Bounded):
-    """The clock runs as long as there is no request to be answered."""
+    """A connection whose time limit applies while no request is being answered."""
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -70,12 +72,13 @@ class _Guarded(_Bounded):
 
 
 def guarded_protocol(connections_max: int, request_seconds: float) -> type[H11Protocol]:
-    """The protocol of a door's connections. Those beyond `connections_max` are closed unheard."""
+    """Return the protocol of a door's connections. Connections beyond `connections_max` are closed at once."""
     return type("Guarded", (_Guarded,), {"connections_max": connections_max, "seconds": request_seconds})
 
 
 def short_lived(connections_max: int, seconds: float) -> type[H11Protocol]:
-    """The protocol of connections that end after so many seconds. Those beyond `connections_max` are closed unheard.
+    """Return the protocol of connections that end after `seconds`. Connections beyond `connections_max` are closed at
+    once.
 
     The application ends each with its first answer, by `Connection: close`.
     """

@@ -1,11 +1,12 @@
-"""The console's websocket: an overview each second, and each half second the page of the statement that is followed.
+"""The console's websocket: an overview each second, and each half second the page of the statement that the viewer
+follows.
 
-    server -> page   {"overview": ...}, {"query": ...}; {"query": null, "id": ID} where there is no such statement
+    server -> page   {"overview": ...}, {"query": ...}; {"query": null, "id": ID} if there is no such statement
     page -> server   {"follow": ID or null}
 
-A message is made when the one before it has been taken by the socket, so a page that reads slowly misses some, and nothing is
-queued for it. One that reads nothing for a while answers no ping either, which ends its connection. Whether the viewer may still
-look is asked before each message.
+A message is made only when the socket has taken the one before it, so a page that reads slowly misses some, and nothing
+is queued for it. A page that reads nothing for a while does not answer pings either, which ends its connection. Before
+each message the member checks whether the viewer may still look.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from wire.errors import InsufficientPrivilege
 OVERVIEW_SECONDS: Final = 1.0
 QUERY_SECONDS: Final = 0.5
 PAGES_MAX: Final = 32
-#: Of websockets: who looks has to log in; there are too many of them.
+#: Close codes of websockets: the viewer has to log in; there are too many websockets.
 UNKNOWN, CROWDED = 4401, 4429
 
 
@@ -37,7 +38,7 @@ _FOLLOW: Final = msgspec.json.Decoder(_Follow)
 
 
 class Live:
-    """All websockets of a member. viewer: who looks, as of now."""
+    """All websockets of a member. viewer: returns the current viewer of a websocket."""
 
     def __init__(self, views: ConsoleViews, viewer: Callable[[WebSocket], Awaitable[Viewer | None]]) -> None:
         self._views = views
@@ -48,7 +49,7 @@ class Live:
         return self._open
 
     async def serve(self, socket: WebSocket) -> None:
-        """From its opening to its end."""
+        """Serve a websocket from its opening to its end."""
         viewer = await self._viewer(socket)
         await socket.accept()
         if viewer is None or self._open >= PAGES_MAX:
@@ -84,7 +85,7 @@ class _Page:
         self._changed = asyncio.Event()
 
     async def hear(self) -> None:
-        """Receive messages of the page, until it goes, or sends one that cannot be read."""
+        """Receive messages of the page, until it disconnects or sends an invalid one."""
         try:
             while True:
                 self._follows = _FOLLOW.decode(await self._socket.receive_text()).follow
@@ -105,7 +106,7 @@ class _Page:
                 await self._pause(next_overview - loop.time())
             await self._socket.close(UNKNOWN)
         except (WebSocketDisconnect, RuntimeError):
-            return  # it has gone while it was written to
+            return  # the page has disconnected during a write
 
     async def _query(self, query: str, viewer: Viewer) -> dict[str, Any]:
         try:
@@ -115,7 +116,7 @@ class _Page:
         return {"query": None, "id": query} if detail is None else {"query": detail.json()}
 
     async def _pause(self, until_overview: float) -> None:
-        """Until the next message is due, or the page follows another statement."""
+        """Wait until the next message is due, or until the page follows another statement."""
         seconds = until_overview if self._follows is None else min(QUERY_SECONDS, until_overview)
         self._changed.clear()
         with contextlib.suppress(TimeoutError):

@@ -1,8 +1,9 @@
-"""Logins over HTTP. At the second door by a request's headers: the name in X-Trino-User, the password in Authorization (Basic);
-at the console by what it was logged in with (`server.http.console_login`).
+"""Logins over HTTP. The second door takes them from a request's headers, the name from X-Trino-User and the password
+from Authorization (Basic); the console takes them from its login (`server.http.console_login`).
 
-The rules of `server.auth.gate` decide as for every client. A password over HTTP comes as it is, so it is taken under TLS alone,
-unless a rule for unencrypted connections says `password`. A name without a password is believed where the rules trust.
+The rules of `server.auth.gate` decide as for every client. HTTP sends a password in cleartext, so it is accepted only
+under TLS, unless a rule for unencrypted connections says `password`. A name without a password is accepted if the rules
+trust it.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from wire.errors import InvalidAuthorizationSpecification, InvalidPassword
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """password: None where none was sent."""
+    """password: None if none was sent."""
 
     user: str
     password: str | None = None
 
 
 def credentials(headers: Mapping[str, str], user: str | None) -> Credentials:
-    """user: who the request says it is for. Raises InvalidAuthorizationSpecification."""
+    """Read a request's credentials. user: the user that the request names. Raises InvalidAuthorizationSpecification."""
     given = _basic(headers.get("authorization"))
     if given is None:
         if not user:
@@ -55,8 +56,9 @@ def _basic(header: str | None) -> Credentials | None:
 
 
 async def admit(host: Host, guest: Visitor, password: str | None) -> bool:
-    """Make sure that a client is who it says, and may have a session; whether as a superuser. Raises FatalError, after a while
-    where it is not, so that guessing takes long."""
+    """Authenticate a client and check that it may have a session. Returns whether it is a superuser. Raises
+    FatalError, after a delay for failed authentication, so that guessing takes long.
+    """
     try:
         await host.gate.check(guest, password)
     except (InvalidPassword, InvalidAuthorizationSpecification):
@@ -68,5 +70,5 @@ async def admit(host: Host, guest: Visitor, password: str | None) -> bool:
 def visitor(
     user: str, database: str, tls: ClientTls | None, client: tuple[str, int] | None, here: tuple[str, int] | None
 ) -> Visitor:
-    """Build the visitor that the rules are matched with."""
+    """Build the visitor with which the rules are matched."""
     return Visitor(Beginning((3, 0), user, database), client[0] if client else "", here[0] if here else "", tls)

@@ -1,4 +1,4 @@
-"""The state of a member, of which its console and its metrics are made."""
+"""The state of a member, from which its console and its metrics are made."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 async def read_status(
     engine: Engine, link: MeshLink, gate: Gate, clients: Listener, cursors: CursorRouter, http: Door | None
 ) -> Mapping[str, Any]:
-    """Return the state as JSON has it. http: the door for Trino's clients, where there is one."""
+    """Return the state as JSON values. http: the door for Trino's clients, if there is one."""
     await engine.monitor.observe()
     attempts = gate.attempts
     logins = {"failed": attempts.failed_count, "refused": attempts.refused_count}
@@ -56,7 +56,7 @@ async def read_status(
 
 
 def _query_told(record: StatementRecord) -> Mapping[str, Any]:
-    """A query whose cursor or portal is open."""
+    """Describe a query whose cursor or portal is open."""
     told = record.report(text_max=SHORT_TEXT)
     return {
         "query": told.id, "pid": told.pid, "user": told.user, "database": told.database, "cursor": told.portal or "",

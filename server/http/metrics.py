@@ -1,9 +1,11 @@
-"""A member's figures for Prometheus, in its text format by `prometheus_client`.
+"""A member's metrics for Prometheus, in its text format by `prometheus_client`.
 
-A scrape reads what `/status` shows, so that neither has a counter that the other has not. `docs/metrics.md` lists all metrics.
+A scrape reads the same data as `/status`, so neither has a counter that the other lacks. `docs/metrics.md` lists all
+metrics.
 
-A server of several processes gives those of all, whichever is asked, each with the label `process`. Rejected: sums. The longest
-wait, or a limit, has none, and which process is short of something could not be seen; PromQL adds up what there is to add.
+A server of several processes returns the metrics of all processes, whichever is scraped, each with the label `process`.
+Rejected: sums. The longest wait, or a limit, has no sum, and nobody could see which process is short of something;
+PromQL can sum the others.
 """
 
 from __future__ import annotations
@@ -31,8 +33,9 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A counter of `/status` as a metric. kind: a counter only grows while the member runs. scale: what one of it is in the
-    metric's unit (seconds, bytes)."""
+    """A counter of `/status` as a metric. kind: a counter only grows while the member runs. scale: the factor to the
+    metric's unit (seconds, bytes).
+    """
 
     name: str
     kind: Literal["counter", "gauge"]
@@ -48,7 +51,7 @@ def _counter(name: str, text: str, scale: float = 1.0) -> Figure:
     return Figure(f"sluice_{name}", "counter", text, scale)
 
 
-#: By room and name in the `counters` of `/status`.
+#: Figures by section and name in the `counters` of `/status`.
 FIGURES: Final[Mapping[tuple[str, str], Figure]] = {
     ("statements", "cached"): _gauge("statements_cached", "Statements whose plans are kept."),
     ("statements", "cached_bytes"): _gauge("statements_cached_bytes", "Memory of the plans that are kept."),
@@ -260,7 +263,7 @@ def _background_metrics(workers: Mapping[str, Mapping[str, Any]]) -> Iterator[Me
 
 
 def exposition(status: Mapping[str, Any]) -> bytes:
-    """All metrics of a member, in Prometheus' text format."""
+    """Return all metrics of a member, in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(StatusCollector(status))
     ProcessCollector(registry=registry)
@@ -268,7 +271,7 @@ def exposition(status: Mapping[str, Any]) -> bytes:
 
 
 def exposition_of_processes(statuses: Mapping[str, Mapping[str, Any]]) -> bytes:
-    """The metrics of several processes of this machine. statuses: by the value of the label `process`."""
+    """Return the metrics of several processes of this machine. statuses: by the value of the label `process`."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_ProcessesCollector(statuses))
     return generate_latest(registry)

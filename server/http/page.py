@@ -1,10 +1,11 @@
-"""The console's page: static files that ask the console's API. There is no build step; browsers read the modules as they are.
+"""The console's page: static files that call the console's API. There is no build step; browsers load the modules as
+they are.
 
     GET /                 index.html
     GET /static/{name}    the style sheet, the modules, the icon
 
-Everything that clients and tables say reaches the page as JSON and is shown as text. Should that fail somewhere, the content
-security policy (`server.http.console`) still lets nothing run that is not a file of this folder.
+Everything that comes from clients and tables reaches the page as JSON and is shown as text. If the page failed to do so
+somewhere, the content security policy (`server.http.console`) would still let only files of this folder run.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _TYPES: Final[Mapping[str, str]] = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-#: Browsers ask again each time, and get no body when nothing has changed: the modules of two versions never mix.
+#: Browsers revalidate each file and get no body if it is unchanged, so modules of two versions never mix.
 _CACHE: Final = "no-cache"
 
 
@@ -39,7 +40,7 @@ class _File:
 
 @cache
 def _files() -> Mapping[str, _File]:
-    """All files by name; what is not here does not exist, whatever a path says."""
+    """Return all files by name. No other file can be requested, whatever the path."""
     folder = resources.files(__package__) / "static"
     return {
         file.name: _file(file.name, file.read_bytes())
@@ -71,5 +72,5 @@ async def _static(request: Request) -> Response:
 
 
 def routes() -> list[Route]:
-    """The page's routes, for the console's application."""
+    """Return the page's routes, for the console's application."""
     return [Route("/", _index), Route("/static/{name}", _static)]

@@ -1,8 +1,9 @@
-"""The `stats` of a statement in Trino's answers: what the statement's record, its plan and its result say as of now.
+"""The `stats` of a statement in Trino's answers: computed from the statement's record, its plan and its result at the
+time of the request.
 
-A split is what is scheduled by itself: a task of this member's Spark where it has told of them, else an instance of a fragment, of
-which a query on one member has one. `processedRows` and `processedBytes` are rows and bytes of the result that have been given, as
-nothing counts what was read for them.
+A split is a unit that is scheduled by itself: a task of this member's Spark if Spark has reported any, else an instance
+of a fragment; a query on one member has one instance. `processedRows` and `processedBytes` count the rows and bytes of
+the result that have been given, since nothing counts the input.
 
 Source: Trino, QueryStateInfo and StatementStats.java: the names of states, and that elapsed time includes queued time.
 """
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def stats_of(result: Result, started: float, progress: Progress | None, *, over: bool) -> schemas.StatementStats:
-    """started: when the statement came, in seconds since the epoch. progress: while it runs. over: the client is told the end."""
+    """Return the stats of a statement. started: the arrival of the statement, in seconds since the epoch. progress:
+    while it runs. over: the client is told the end.
+    """
     record, now = result.record, time.time()
     state = _state(result, record, over=over)
     queued = now if record is None else min(record.started, now)
@@ -57,7 +60,7 @@ def _state(result: Result, record: StatementRecord | None, *, over: bool) -> str
 
 
 def _splits(result: Result, progress: Progress | None, *, over: bool) -> tuple[int, int]:
-    """All splits, and those that are done."""
+    """Return the number of all splits, and of completed ones."""
     if progress is not None and progress.tasks is not None:
         done, total = progress.tasks
         result.splits = max(total, result.splits)
@@ -66,7 +69,7 @@ def _splits(result: Result, progress: Progress | None, *, over: bool) -> tuple[i
 
 
 def note_plan(result: Result) -> None:
-    """Note on how many members, and as how many instances, the statement runs: when its plan is there."""
+    """Record on how many members, and as how many instances, the statement runs, once it has a plan."""
     planned = None if result.record is None else result.record.planned
     physical = None if planned is None else planned[1].physical
     if physical is not None:

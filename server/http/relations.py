@@ -1,8 +1,8 @@
-"""Metadata queries of Trino's clients: SHOW, DESCRIBE, and relations that PostgreSQL has not, or with other columns.
+"""Metadata queries of Trino's clients: SHOW, DESCRIBE, and relations that PostgreSQL lacks or has with other columns.
 
-Where `information_schema.columns` is read, Trino's stands in its place: with Trino's names of types, and comments.
-`system.jdbc` and `system.metadata` have of Trino's relations what its SQLAlchemy dialect asks for. Each is a query in
-PostgreSQL's SQL, put there by buenavista's `Rewriter.relation`.
+A query of `information_schema.columns` reads Trino's version of it, with Trino's names of types, and comments.
+`system.jdbc` and `system.metadata` have those of Trino's relations that its SQLAlchemy dialect queries. Each relation
+is a query in PostgreSQL's SQL, which buenavista's `Rewriter.relation` inserts.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _SHOWN: Final = {
         "from information_schema.columns"
     ),
 }
-#: By which column LIKE compares.
+#: The column to which LIKE is applied.
 _NAMED_BY: Final = {
     "catalogs": "catalog_name",
     "schemas": "schema_name",
@@ -63,7 +63,7 @@ _NAMED_BY: Final = {
 
 
 def rewriter() -> TrinoRewriter:
-    """One that knows the relations."""
+    """Return a rewriter that knows the relations."""
     made = TrinoRewriter()
     for name, query in (
         ("information_schema.columns", columns),
@@ -80,18 +80,18 @@ def _parse_query(sql: str) -> exp.Query:
 
 
 def columns() -> exp.Query:
-    """Trino's information_schema.columns."""
+    """Return the query for Trino's information_schema.columns."""
     values = exp.values(list(names().items()), alias="v", columns=["name", "trino"])
     return _parse_query(_COLUMNS).with_("names", exp.select("name", "trino").from_(values))
 
 
 def describe(table: exp.Table) -> exp.Expression:
-    """DESCRIBE, which is SHOW COLUMNS."""
+    """Return the query for DESCRIBE, which is SHOW COLUMNS."""
     return _of_table(table, None)
 
 
 def show(words: str) -> exp.Expression | None:
-    """SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS; None for what may be a setting's name.
+    """Return the query for SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS. Return None for a word that may name a setting.
 
     Raises FeatureNotSupported for other things that Trino shows, SqlSyntaxError.
     """
@@ -114,7 +114,7 @@ def show(words: str) -> exp.Expression | None:
 
 
 def _place(words: str, tokens: list[Token]) -> tuple[exp.Table | None, list[Token]]:
-    """The name behind FROM or IN, and what follows it."""
+    """Return the name after FROM or IN, and the tokens that follow it."""
     if not tokens or tokens[0].token_type not in (TokenType.FROM, TokenType.IN):
         return None, tokens
     end = 2

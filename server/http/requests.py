@@ -1,8 +1,9 @@
-"""Requests that are answered before the engine is asked: prepared statements, USE, SET SESSION, SHOW.
+"""Requests that are answered without the engine: prepared statements, USE, SET SESSION, SHOW.
 
-In Trino's protocol the client keeps its session: prepared statements, catalog, schema and settings travel with every
-request in headers, and an answer's headers change them. So PREPARE, USE and SET SESSION are answered with a header alone,
-and EXECUTE finds its statement in the request. Its values are put into the tree where the placeholders stand.
+In Trino's protocol the client keeps the state of its session: prepared statements, catalog, schema and settings travel
+with every request in headers, and the headers of an answer change them. So PREPARE, USE and SET SESSION are answered
+with a header only, and EXECUTE finds its statement in the request. The values of EXECUTE replace the placeholders in
+the tree.
 """
 
 from __future__ import annotations
@@ -20,15 +21,17 @@ from server.http.dialect import TRINO, read
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidCatalogName, InvalidSqlStatementName, SqlError, SqlSyntaxError
 
-#: What Trino knows as a catalog that is none here: of relations about the server.
+#: Trino's catalog of relations about the server, which is no database here.
 SYSTEM: Final = "system"
 _REWRITER: Final = relations.rewriter()
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """sql: what the engine is to run, if anything. kind: of a statement that it is not, as Trino calls it. headers: of the answer,
-    without `X-Trino-`. settings: that are to be set, as a check of them; None is the default."""
+    """sql: the statement that the engine is to run, if any. kind: Trino's name for a statement that the door answers.
+    headers: of the answer, without `X-Trino-`. settings: settings to apply, which checks their values; None is the
+    default.
+    """
 
     sql: str | None = None
     kind: str = ""
@@ -91,7 +94,7 @@ def _name(words: str) -> str:
 
 
 def _execute(words: str, prepared: Mapping[str, str]) -> exp.Expression:
-    """`name USING ...` or `IMMEDIATE 'statement' USING ...`: the statement with its values."""
+    """Parse `name USING ...` or `IMMEDIATE 'statement' USING ...`. Returns the statement with its values."""
     tokens = TRINO.tokenize(words)
     match tokens:
         case [first, Token(token_type=TokenType.STRING) as immediate, *rest] if first.text.upper() == "IMMEDIATE":
@@ -134,7 +137,7 @@ def _use(place: exp.Table) -> Asked:
 
 
 def require_catalog(name: str) -> None:
-    """Raises InvalidCatalogName: there is one, but for Trino's own."""
+    """Raise InvalidCatalogName for any name but that of the one catalog and of Trino's own."""
     if name not in (DATABASE, SYSTEM):
         raise InvalidCatalogName(f'catalog "{name}" does not exist', hint=f"This member's is {DATABASE}.")
 

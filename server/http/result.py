@@ -1,8 +1,9 @@
-"""One statement's result on its way to a client that asks for it page by page: `buenavista.core.QueryResult`, in pages.
+"""One statement's result on its way to a client that fetches it page by page: `buenavista.core.QueryResult`, in pages.
 
-Two sides meet here on the loop's thread. The session (`server.http.session`) gives a page when the one before it has been taken, so
-that a client that is slow, or stays away, holds back what runs; at last it says how the statement ended. The door takes: the page,
-nothing yet, or the end. What buenavista's interface tells (`column`, `rows`, `status`) is told of the page that was taken last.
+A producer and a consumer meet here on the loop's thread. The session (`server.http.session`) gives a page only when the
+one before it has been taken, so that a slow or absent client exerts backpressure on the statement; at the end it
+reports how the statement ended. The door takes a page, nothing yet, or the end. The members of buenavista's interface
+(`column`, `rows`, `status`) describe the page that was taken last.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a statement ended. kind, count: of one that changed something, Trino's words for it and how many rows it was.
-    headers: of the answer, without `X-Trino-`. error: None where it went well."""
+    """How a statement ended. kind, count: for a statement that changes something, Trino's name for it and the number
+    of rows. headers: of the answer, without `X-Trino-`. error: None if it succeeded.
+    """
 
     kind: str | None = None
     count: int | None = None
@@ -41,7 +43,9 @@ class Ending:
 class Result(QueryResult):
     """See the module's docstring. text: the statement as it was sent. prepared: the client's statements by name.
 
-    record: of its session, once it is read. nodes, splits: members and instances that run it. rows_given, bytes_given: so far."""
+    record: the session's record of the statement, once it is parsed. nodes, splits: the numbers of members and
+    instances that run it. rows_given, bytes_given: so far.
+    """
 
     def __init__(self, text: str, prepared: dict[str, str]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -63,7 +67,7 @@ class Result(QueryResult):
     # -- the session's side ----------------------------------------------------------------------------------------
 
     async def give(self, columns: Sequence[ResultColumn], batch: pa.RecordBatch) -> None:
-        """Give a page, when the last one has been taken."""
+        """Give a page, after the last one has been taken."""
         page = rows(batch, [column.type for column in columns])
         await self._room.wait()
         self.describe(columns, tuple(batch.schema.types))
@@ -74,12 +78,12 @@ class Result(QueryResult):
         self._news.set()
 
     def describe(self, columns: Sequence[ResultColumn], carriers: tuple[pa.DataType, ...] = ()) -> None:
-        """Set the result's columns, and the Arrow types of their values where a batch has come."""
+        """Set the result's columns, and the Arrow types of their values once a batch has arrived."""
         if self._columns is None or carriers:
             self._columns, self._carriers = tuple(columns), carriers or self._carriers
 
     def end(self, ending: Ending) -> None:
-        """Nothing more will be given; what was given can still be taken, unless it went wrong."""
+        """End the result. A page that was given can still be taken, unless the statement failed."""
         if self.ending is None:
             self.ending = ending
             if ending.error is not None:
@@ -92,7 +96,7 @@ class Result(QueryResult):
     # -- the door's side -------------------------------------------------------------------------------------------
 
     async def take(self, seconds: float) -> bool:
-        """Wait for a page or for the end, but no longer. Whether nothing is left to be taken: the end is `ending`."""
+        """Wait at most `seconds` for a page or for the end. Returns whether the result has ended, as `ending` says."""
         try:
             async with asyncio.timeout(seconds):
                 await self._news.wait()
@@ -126,7 +130,7 @@ class Result(QueryResult):
     # -- Trino's ---------------------------------------------------------------------------------------------------
 
     def columns(self) -> list[Column] | None:
-        """Its columns as Trino describes them; None: not known yet, or none."""
+        """Return the columns as Trino describes them; None if they are not known yet, or if there are none."""
         if self._columns is None:
             return None
         carriers = self._carriers or (None,) * len(self._columns)

@@ -1,12 +1,13 @@
-"""HTTP requests and their answers: a statement is posted, and its result fetched from one address after another.
+"""HTTP requests and their answers: a client posts a statement and fetches its result from one URL after another.
 
     POST   /v1/statement                              begins a statement: its id, and the address of its first page
     GET    /v1/statement/executing/{id}/{slug}/{n}    page n, or nothing yet; an address for the next unless that was all
     DELETE the same address                           the client wants no more of it
     GET    /v1/info                                   that there is a server
 
-A page may be asked for twice, where an answer was lost: the last one is kept. An answer waits for its page for about a second.
-Errors of a statement are answers like others (200); HTTP's own statuses are for requests that are none: 401, 404, 413.
+The last answer is kept, so that a client that has lost it may ask for the page again. A request waits for its page for
+about a second. Errors of a statement are answered with status 200; HTTP's error statuses are for invalid requests: 401,
+404, 413.
 
 Source: Trino, "Client REST API"; buenavista.http.main.
 """
@@ -44,18 +45,18 @@ from wire.errors import (
     SqlSyntaxError,
 )
 
-#: Seconds that an answer waits for its page.
+#: Seconds for which a request waits for its page.
 _PATIENCE: Final = 1.0
-#: Of a statement's text.
+#: The limit of a statement's text.
 _TEXT_BYTES_MAX: Final = 16 << 20
 _JSON: Final = "application/json"
 _OFFSET: Final = re.compile(r"[+-]\d\d:\d\d")
 
 
 class Answer(schemas.QueryResult):
-    """buenavista's answer, in which all may be missing that an answer need not have; and what theirs has not.
+    """buenavista's answer with every optional field made optional, and with the fields that theirs lacks.
 
-    data: rows, which pydantic is not to look at one by one.
+    data: rows, which pydantic does not validate one by one.
     """
 
     model_config = ConfigDict(ser_json_inf_nan="strings")
@@ -71,7 +72,7 @@ class Answer(schemas.QueryResult):
 
 
 def application(connection: Connection, gate: Gate, seconds: float) -> FastAPI:
-    """The routes over a connection. seconds: that a statement's text may take to arrive."""
+    """Return the routes over a connection. seconds: the time limit for the arrival of a statement's text."""
     app = FastAPI(openapi_url=None)
     door = _Routes(connection, gate, seconds)
     address = "/v1/statement/executing/{name}/{slug}/{token}"
@@ -104,7 +105,7 @@ class _Routes:
             who = credentials(request.headers, headers.get("User"))
             guest = visitor(who.user, DATABASE, self._gate.access.tls, request.client, request.scope.get("server"))
             superuser = await self._let_in(guest, who)
-            # Only now: a stranger's megabytes are not read.
+            # Read only now, so that an unauthenticated client cannot send megabytes.
             text = await _text(request, self._seconds)
             transaction = headers.get("Transaction-Id", "NONE")
             session = self._connection.session_for(
@@ -145,7 +146,9 @@ class _Routes:
             return self._tell(request, query, stats, over=over)
 
     def _tell(self, request: Request, query: Query, stats: schemas.StatementStats, *, over: bool) -> Response:
-        """Respond with the rows taken. A page has its number, for which its client may come again; nothing has none."""
+        """Respond with the rows taken. An answer with rows takes the page's number, so that its client can request it
+        again; an answer without rows takes none.
+        """
         result, ending = query.result, query.result.ending
         data = list(result.rows())
         if not data and not over:
@@ -198,7 +201,7 @@ async def _text(request: Request, seconds: float) -> str:
 
 
 def _settings(headers: Headers) -> dict[str, str]:
-    """Return the settings that a session begins with, by the names that PostgreSQL's clients use. Raises SqlError."""
+    """Return the settings with which a session begins, by the names that PostgreSQL's clients use. Raises SqlError."""
     if catalog := headers.get("Catalog"):
         require_catalog(catalog)
     if any(role.startswith("ROLE{") for role in _pairs(headers.get("Role"), unquote).values()):
@@ -215,7 +218,7 @@ def _settings(headers: Headers) -> dict[str, str]:
 
 
 def _pairs(header: str | None, decoded: Any) -> dict[str, str]:
-    """`a=1,b=2`. Raises SqlSyntaxError."""
+    """Parse a header such as `a=1,b=2`. Raises SqlSyntaxError."""
     pairs: dict[str, str] = {}
     for item in filter(None, (part.strip() for part in (header or "").split(","))):
         name, equals, value = item.partition("=")
@@ -234,7 +237,7 @@ def _next(request: Request, query: Query) -> str:
 
 
 def _end(answer: Answer, ending: Ending, text: str) -> None:
-    """Have an answer tell an ending."""
+    """Put a statement's ending into an answer."""
     answer.update_type, answer.update_count = ending.kind, ending.count
     if ending.error is not None:
         answer.error, answer.columns = failure(ending.error, text), None
@@ -242,7 +245,7 @@ def _end(answer: Answer, ending: Ending, text: str) -> None:
 
 
 def _refusal(request: Request, error: SqlError) -> Response:
-    """The answer to a statement that did not come to run."""
+    """Return the answer to a statement that was refused before it ran."""
     stats = schemas.StatementStats(state="FAILED", elapsed_time_millis=0)
     return _respond(Answer(id="refused", info_uri=f"{request.base_url}v1/info", stats=stats, error=failure(error)))
 

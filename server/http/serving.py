@@ -1,12 +1,13 @@
-"""An HTTP server on the member's loop: one socket, uvicorn under an ASGI application, one end for all.
+"""An HTTP server on the member's loop: one socket, uvicorn under an ASGI application, one shutdown path.
 
     server = HttpServer(application, protocol, tls)
     await server.start(address)
     ...
     await server.close()
 
-uvicorn would take the process's signals and log as it pleases; both are the member's. Under TLS a reload's certificate is shown to
-connections to come, since the handshake asks which it is (the callback by which servers choose a certificate by name).
+uvicorn would install its own signal handlers and logging; here both are the member's. After a reload, new TLS
+connections get the new certificate: the handshake asks for it through the callback by which servers choose a
+certificate by name.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from server.config.address import Address
 
-#: How long answers that are being written may take when the server closes, in seconds.
+#: The time for answers in progress when the server closes, in seconds.
 _CLOSE_SECONDS: Final = 1
-#: Of a message of a client's.
+#: The limit of a client's message.
 _WEBSOCKET_BYTES: Final = 64 << 10
 
 
 def _websocket(**arguments: Any) -> asyncio.Protocol:
-    """The protocol of a websocket. wsproto is imported with the first one: most members never have any."""
+    """Make the protocol of a websocket. wsproto is imported with the first one, because most members never have any."""
     from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 
     return WSProtocol(**arguments)
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves the process's signals alone."""
+    """A server that installs no signal handlers."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -45,10 +46,11 @@ class _Server(uvicorn.Server):
 
 
 class HttpServer:
-    """See the module's docstring. application: an ASGI application. protocol: of its connections (`server.http.guard`).
-    tls: the newest context, asked for each connection; None: http. websockets: whether the application takes them.
+    """See the module's docstring. application: an ASGI application. protocol: of its connections
+    (`server.http.guard`). tls: returns the newest context, for each connection; None: http. websockets: whether the
+    application accepts them.
 
-    address: where it listens, once it has been started.
+    address: the address on which it listens, once it is started.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class HttpServer:
         self.address: Address | None = None
 
     async def start(self, address: Address) -> None:
-        """Listen. Raises OSError when the address cannot be had."""
+        """Listen. Raises OSError if the address is not available."""
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
         listening = socket.create_server((address.host, address.port), family=family, backlog=512)
         listening.setblocking(False)
@@ -91,7 +93,7 @@ class HttpServer:
         self._serving = asyncio.get_running_loop().create_task(self._server.serve([listening]))
 
     def _context(self, *_: object) -> ssl.SSLContext:
-        """The context that connections begin with; the handshake replaces it by the newest."""
+        """Return the context with which connections begin; the handshake replaces it by the newest."""
         newest = self._tls
         assert newest is not None, "asked for under TLS only"
 
@@ -104,10 +106,10 @@ class HttpServer:
         return first
 
     async def close(self) -> None:
-        """End everything now."""
+        """End all connections now."""
         if self._server is None or self._serving is None:
             return
-        # Under TLS a client that says nothing would keep its connection half closed.
+        # Under TLS a silent client would keep its connection half closed.
         self._abort(idle=True)
         self._server.should_exit = True
         await self._serving
@@ -117,7 +119,7 @@ class HttpServer:
         self._server = self._serving = None
 
     def _abort(self, *, idle: bool) -> None:
-        """End connections at once: all, or those alone that no answer is under way on."""
+        """Abort connections at once: all of them, or only those on which no answer is in progress."""
         assert self._server is not None
         connections: list[Any] = list(self._server.server_state.connections)
         for connection in connections:

@@ -1,10 +1,11 @@
-"""A session of ours whose client has no connection: `buenavista.core.Session`, with a task of its own.
+"""A session whose client has no connection: `buenavista.core.Session`, with a task of its own.
 
-It runs one statement after another, each into a `Result`. One without a transaction ends after its first statement, since the next
-request of the same client may be any other's; one with a transaction lives until that ends, or until nobody has asked for anything
-for a while. It is in the registry like every session: pg_stat_activity shows it, pg_cancel_backend and limits reach it.
+It runs one statement after another, each into a `Result`. A session without a transaction ends after its first
+statement, since the client's next request may reach any other session. One with a transaction lives until the
+transaction ends, or until no request has come for a while. It is in the registry like every session: pg_stat_activity
+shows it, and pg_cancel_backend and limits apply to it.
 
-An error is handled as in `server.pgwire.session`: what ran is closed and rolled back before the client is told.
+An error is handled as in `server.pgwire.session`: the statement is closed and rolled back before the client is told.
 """
 
 from __future__ import annotations
@@ -51,16 +52,18 @@ _PROTOCOL: Final = (3, 0)
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """rows_max: of a result; 0 for any number. abandoned_after: seconds without a request until a client is taken for gone."""
+    """rows_max: of a result; 0: without limit. abandoned_after: seconds without a request after which a client is
+    considered gone.
+    """
 
     rows_max: int = 1_000_000
     abandoned_after: float = 300.0
 
 
 class Session(core.Session):
-    """See the module's docstring. All is called on the loop's thread.
+    """See the module's docstring. Everything is called on the loop's thread.
 
-    settings: what the client's headers say, by PostgreSQL's names. peer: address and port of the client.
+    settings: the settings in the client's headers, by PostgreSQL's names. peer: address and port of the client.
     """
 
     pid = 0
@@ -98,24 +101,24 @@ class Session(core.Session):
         return self._running is not None and self._running.commands.block.status != "I"
 
     def close(self) -> None:
-        """End it, and what it runs."""
+        """End the session and the statement that it runs."""
         self.interrupt(ClientGone("the session was closed"))
 
-    # -- what the registry asks --------------------------------------------------------------------------------------
+    # -- the registry's interface ------------------------------------------------------------------------------------
 
     def interrupt(self, cause: SqlError) -> None:
         if self._interrupts is not None:
             self._interrupts.request(cause)
 
     async def progress(self, result: Result) -> Progress | None:
-        """The progress of a statement, if it is the one that runs."""
+        """Return the progress of a statement, if it is the one that runs."""
         running = self._running
         if running is None or result is not self._result or result.ending is not None or running.active is None:
             return None
         return await running.commands.engine.progress()
 
     def cancel(self, result: Result, cause: SqlError) -> None:
-        """Stop a statement, whether it runs or waits for others of its transaction."""
+        """Cancel a statement, whether it runs or waits for others of its transaction."""
         if result is self._result:
             self.interrupt(cause)
         else:
@@ -143,7 +146,7 @@ class Session(core.Session):
         return [] if self._running is None else self._running.statements()
 
     def hear(self, pid: int, said: Sequence[Said]) -> None:
-        """Nobody waits for notifications over HTTP."""
+        """Do nothing: no client waits for notifications over HTTP."""
 
     notifications_waiting = 0.0
 
@@ -152,7 +155,7 @@ class Session(core.Session):
             return None
         return self._running.commands
 
-    # -- its life ----------------------------------------------------------------------------------------------------
+    # -- statements --------------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
         farewell: SqlError = ClientGone("the session has ended")
@@ -233,7 +236,9 @@ class Session(core.Session):
         result.end(Ending(error=error))
 
     async def _next(self, running: Running) -> Result:
-        """The next statement; between two of a transaction cursors may be moved by others, and its clocks run."""
+        """Wait for the next statement. During the wait, between two statements of a transaction, other sessions may
+        move cursors, and the idle timeouts run.
+        """
         assert self._interrupts is not None
         self._tell(STATES[running.commands.block.status])
         waits = [self._bounds.abandoned_after, running.settings.now.idle_in_transaction_timeout]
@@ -253,10 +258,10 @@ class Session(core.Session):
         if state != self._state:
             self._state, self._state_change = state, time.time()
 
-    # -- its end -----------------------------------------------------------------------------------------------------
+    # -- shutdown ----------------------------------------------------------------------------------------------------
 
     async def _end(self, farewell: SqlError) -> None:
-        """Stop and release everything, and tell those who wait for results."""
+        """Stop and release everything, and end the results for which clients wait."""
         running, self._interrupts = self._running, None
         try:
             await self.visits.close(InvalidCursorName("cursor does not exist any more: its session has ended"))

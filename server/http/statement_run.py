@@ -1,7 +1,8 @@
-"""One statement of a session whose client has no connection: understood, prepared, run, and its rows given page by page.
+"""Runs one statement of a session whose client has no connection: parses and prepares it, executes it, and gives its
+rows page by page.
 
-Neighbours: `server.http.session` owns the clocks and the end of the statement; `server.http.result` is where the requests of the
-client meet it.
+Neighbours: `server.http.session` owns the timeouts and the end of the statement; `server.http.result` hands the pages
+to the client's requests.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from wire.errors import FeatureNotSupported, ProgramLimitExceeded, SqlError, Sql
 
 
 async def answer(running: Running, result: Result, rows_max: int) -> Ending:
-    """Run the statement of a result, whose pages are given meanwhile. rows_max: of a result; 0 for any number."""
+    """Run the statement of a result, to which its pages are given. rows_max: of a result; 0: without limit."""
     asked = understand(result.text, result.prepared)
     if asked.sql is None:
         return _set(running, asked)
@@ -31,7 +32,7 @@ async def answer(running: Running, result: Result, rows_max: int) -> Ending:
         return await _execute(running, result, asked, asked.sql, rows_max)
     except SqlError as error:
         if asked.sql != result.text:
-            error.position = None  # it counts in PostgreSQL's SQL, which the client has not seen
+            error.position = None  # it refers to PostgreSQL's SQL, which the client has not seen
         raise
 
 
@@ -57,7 +58,7 @@ async def _execute(running: Running, result: Result, asked: Asked, sql: str, row
     await portal.close()
     running.stop_clock()
     await running.log_slow_plan(portal)
-    # What the client is told of the end is so: a commit that fails takes its place.
+    # Commit before the ending is reported, so that a failed commit is reported instead.
     await running.commands.transaction.finish_statement()
     running.complete(portal, tag)
     running.log.simple_done()
@@ -85,7 +86,7 @@ def _require_within(rows: int, rows_max: int) -> None:
 
 
 def _set(running: Running, asked: Asked) -> Ending:
-    """SET SESSION holds for the session that there is, and for those that the client's headers will make."""
+    """Apply SET SESSION to this session; the client's headers carry it to later sessions."""
     for name, value in asked.settings:
         running.commands.engine.settings.set(name, value)
     return Ending(kind=asked.kind, headers=asked.headers)
@@ -98,7 +99,9 @@ def _only_one(statements: Sequence[Statement]) -> Statement:
 
 
 async def _run_copy(portal: Portal) -> int:
-    """COPY between tables and files is carried out; between table and client there is nothing to carry it."""
+    """Run a COPY between tables and files. A COPY between table and client is refused, since HTTP has no subprotocol
+    for it.
+    """
     match portal.execution:
         case CopiedFiles() | CopiedFolder() as execution:
             return await execution.write()
@@ -110,7 +113,7 @@ async def _run_copy(portal: Portal) -> int:
 
 
 def _ending_of(tag: str, asked: Asked) -> Ending:
-    """A command tag in Trino's words: `INSERT 0 5` is INSERT, of 5 rows."""
+    """Translate a command tag into Trino's terms: `INSERT 0 5` is INSERT, of 5 rows."""
     words = tag.split()
     counts = [int(word) for word in words if word.isdigit()]
     kind = " ".join(word for word in words if not word.isdigit())

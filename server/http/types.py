@@ -1,7 +1,7 @@
-"""Trino's names of PostgreSQL's types, and which of buenavista's families their values belong to.
+"""Trino's names of PostgreSQL's types, and the buenavista type family of their values.
 
-A type that Trino has not is a varchar, whose text is PostgreSQL's: intervals too, since Trino's two hold months or seconds and
-PostgreSQL's holds both.
+A type that Trino lacks is a varchar with PostgreSQL's text. That includes intervals: Trino's two interval types hold
+months or seconds, PostgreSQL's holds both.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from buenavista.http.schemas import ClientTypeSignature, ClientTypeSignaturePara
 from engine.common.sql_type import MAX_PRECISION, SqlType
 from wire.types import pg_types as t
 
-#: By PostgreSQL's name: Trino's, its arguments, the family.
+#: By PostgreSQL's name: Trino's name, its arguments, the family.
 _TYPES: Final[dict[str, tuple[str, tuple[int, ...], BVType]]] = {
     "bool": ("boolean", (), BVType.BOOL),
     "int2": ("smallint", (), BVType.INTEGER),
@@ -35,14 +35,14 @@ _TYPES: Final[dict[str, tuple[str, tuple[int, ...], BVType]]] = {
     "jsonb": ("json", (), BVType.JSON),
     "interval": ("varchar", (), BVType.INTERVAL),
 }
-#: What a modifier of varchar and char counts beside the length.
+#: The header that the type modifier of varchar and char counts in addition to the length.
 _HEADER: Final = 4
-#: A varchar of any length, as its signature says it.
+#: The length in the signature of an unbounded varchar.
 _UNBOUNDED: Final = 2**31 - 1
 
 
 def names() -> dict[str, str]:
-    """PostgreSQL's names of types that are not varchars, with Trino's, in full."""
+    """Return PostgreSQL's names of the types that are not varchars in Trino, with Trino's full names."""
     return {name: _type_text(raw, arguments) for name, (raw, arguments, _) in _TYPES.items() if raw != "varchar"}
 
 
@@ -55,8 +55,9 @@ def family(typ: t.PgType) -> BVType:
 
 
 def trino_name(typ: SqlType, carrier: pa.DataType | None = None) -> str:
-    """Return the Trino name of a type, such as `decimal(10,2)` or `array(integer)`. carrier: of the values, which says how many
-    dimensions an array has."""
+    """Return the Trino name of a type, such as `decimal(10,2)` or `array(integer)`. carrier: the Arrow type of the
+    values, which has the number of an array's dimensions.
+    """
     if typ.pg.is_array:
         depth = _dimensions(carrier)
         return "array(" * depth + trino_name(element(typ)) + ")" * depth
@@ -65,7 +66,7 @@ def trino_name(typ: SqlType, carrier: pa.DataType | None = None) -> str:
 
 
 def signature(typ: SqlType, carrier: pa.DataType | None = None) -> ClientTypeSignature:
-    """The same as a tree."""
+    """Return the Trino type as a tree."""
     if typ.pg.is_array:
         tree = signature(element(typ))
         for _ in range(_dimensions(carrier)):

@@ -1,12 +1,13 @@
-"""A batch as rows of JSON values, in the forms that Trino's clients read.
+"""Converts a batch to rows of JSON values, in the forms that Trino's clients read.
 
-Column by column, with the kernels that write PostgreSQL's texts (`wire.types.output`): a column becomes an Arrow array whose values
-are what JSON has (numbers, booleans, strings, lists), and Python sees whole columns alone. Decimals are strings, since JSON's
-numbers are doubles to most; bytes are base64, which no library has for columns: all values are encoded at once, each filled up to
-a multiple of three bytes, and what was filled becomes `=` afterwards.
+The conversion works column by column, with the kernels that write PostgreSQL's texts (`wire.types.output`): a column
+becomes an Arrow array of JSON's types (numbers, booleans, strings, lists), so Python handles whole columns only.
+Decimals are strings, since most JSON readers take numbers for doubles. Bytes are base64; no library encodes columns, so
+all values are encoded at once, each padded to a multiple of three bytes, and the padding becomes `=` afterwards.
 
-Timestamps with time zone are told in UTC, whatever the session's zone: a zone's name says two instants for the hour that it
-repeats. What Trino's types cannot hold (infinite dates) is refused rather than told as something else.
+Timestamps with time zone are given in UTC, whatever the session's zone: with a zone's name, an hour that the zone
+repeats would be ambiguous. A value that Trino's types cannot hold (infinite dates) raises an error instead of becoming
+another value.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _DIRECT: Final = (BVType.BOOL, BVType.INTEGER, BVType.BIGINT)
 
 
 def rows(batch: pa.RecordBatch, types: Sequence[SqlType]) -> list[tuple[Any, ...]]:
-    """The rows of a batch. Raises DatetimeFieldOverflow for what Trino's types cannot hold."""
+    """Return the rows of a batch. Raises DatetimeFieldOverflow for values that Trino's types cannot hold."""
     if not types:
         return [()] * int(batch.num_rows)
     columns = [json_column(typ, batch.column(index)).to_pylist() for index, typ in enumerate(types)]
@@ -41,7 +42,7 @@ def rows(batch: pa.RecordBatch, types: Sequence[SqlType]) -> list[tuple[Any, ...
 
 
 def json_column(typ: SqlType, array: pa.Array) -> pa.Array:
-    """A column whose values are JSON's."""
+    """Convert a column to one whose values are JSON's."""
     kind = family(typ.pg)
     if kind is BVType.ARRAY and pa.types.is_list(array.type):
         return _list(typ, array)
@@ -55,7 +56,7 @@ def json_column(typ: SqlType, array: pa.Array) -> pa.Array:
 
 
 def _list(typ: SqlType, array: pa.ListArray) -> pa.ListArray:
-    """Sliced or not, the rows of an array one after another."""
+    """Convert a column of lists, which may be a slice, element by element."""
     lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
     flat = array.flatten()
@@ -64,7 +65,7 @@ def _list(typ: SqlType, array: pa.ListArray) -> pa.ListArray:
 
 
 def _floats(typ: SqlType, array: pa.Array) -> pa.Array:
-    """Return the values as the shortest numbers that mean them; as texts where some are none of JSON's."""
+    """Return the values as the shortest numbers that denote them; as texts if JSON has no number for some of them."""
     if not pc.all(pc.is_finite(array)).as_py() and array.null_count < len(array):
         return _text(typ, array)
     return _text(typ, array).cast(pa.float64()) if typ.pg is t.FLOAT4 else array
@@ -77,12 +78,12 @@ def _text(typ: SqlType, array: pa.Array) -> pa.Array:
 
 
 def _only(array: pa.Array, texts: pa.Array) -> pa.Array:
-    """Texts where the array has values."""
+    """Return the texts, with null where the array is null."""
     return pc.if_else(pc.is_valid(array), texts, pa.scalar(None, pa.utf8())) if array.null_count else texts
 
 
 def _temporal(typ: t.PgType, texts: pa.Array) -> pa.Array:
-    """PostgreSQL's texts of dates and times as Trino writes them."""
+    """Convert PostgreSQL's texts of dates and times to Trino's."""
     if typ in (t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ):
         if pc.any(pc.or_kleene(pc.match_substring(texts, "infinity"), pc.ends_with(texts, "BC"))).as_py():
             raise DatetimeFieldOverflow(
@@ -96,7 +97,7 @@ def _temporal(typ: t.PgType, texts: pa.Array) -> pa.Array:
 
 
 def base64_column(array: pa.Array) -> pa.Array:
-    """Each value's bytes in base64; what stands in null rows is of no matter."""
+    """Return each value's bytes in base64; the content of null rows is undefined."""
     array = as_binary(array)
     offsets = offsets_of(array).astype(np.int64)
     lengths = np.diff(offsets)

@@ -11,7 +11,9 @@ from server.session.commands import Commands
 
 
 async def explain_plan(commands: Commands, command: Command, arguments: Sequence[Any], *, verbose: bool) -> str:
-    """The text of a query's plan, made anew for the same arguments: the statement cache has it in most cases. Raises SqlError."""
+    """Return the plan of a query as text. It is planned again for the same arguments; in most cases the statement
+    cache has it. Raises SqlError.
+    """
     statement = command.statement
     assert statement is not None, "it has run"
     explain = Explain(text=statement.text, offset=statement.offset, inner=statement, verbose=verbose)

@@ -1,13 +1,14 @@
-"""The member's log as PostgreSQL writes its own: severities, fields and their order, as text or as JSON.
+"""The member's log in the format of PostgreSQL's: severities, fields and their order, as text or as JSON.
 
-What concerns a client's session is an `Entry`, which `report` hands to the standard library's logging together with the
-session it is about. Every other record (of the member's modules and of libraries) is written in the same form, with the name of
-its logger before the message. Text and JSON are two formatters over the same fields, so a program that reads PostgreSQL 15's log
-reads this one.
+A message about a client's session is an `Entry`, which `report` passes to the standard library's logging together with
+the session. Every other record (of the member's modules and of libraries) is written in the same format, with the name
+of its logger before the message. Text and JSON are two formatters over the same fields, so a program that reads
+PostgreSQL 15's log reads this one.
 
-A text of a client cannot pass for a line of the log: each of its lines but the first begins with a tab.
+Text from a client cannot imitate a line of the log: each of its lines but the first begins with a tab.
 
-Source: PostgreSQL 15, elog.c (send_message_to_server_log, log_line_prefix, append_with_tabs), jsonlog.c (write_jsonlog).
+Source: PostgreSQL 15, elog.c (send_message_to_server_log, log_line_prefix, append_with_tabs), jsonlog.c
+(write_jsonlog).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any, Final, Literal
 
 from wire.dataclass import dataclass
 
-#: The level of LOG: an operator who asks for statements gets them whatever `log_level` says. FATAL is above it, as in PostgreSQL.
+#: The level of LOG: statements are logged if requested, whatever `log_level` is. FATAL is above it, as in PostgreSQL.
 LOG: Final = 45
 _FATAL: Final = 46
 _LEVELS: Final = {
@@ -43,8 +44,9 @@ _ESCAPE: Final = re.compile(r"%(-?\d*)(.)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The session that an entry is about. user, database: empty until its client is let in. host: empty where it has no address.
-    started: seconds since the epoch."""
+    """The session of an entry. user, database: empty until its client is admitted. host: empty if there is none.
+    started: seconds since the epoch.
+    """
 
     pid: int = 0
     user: str = ""
@@ -61,7 +63,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message of the log. position: in `statement`, from 1. verbose: whether its SQLSTATE stands before the message."""
+    """One message of the log. position: in `statement`, from 1. verbose: whether its SQLSTATE precedes the message."""
 
     severity: Literal["DEBUG", "LOG", "INFO", "NOTICE", "WARNING", "ERROR", "FATAL"]
     message: str
@@ -76,7 +78,7 @@ class Entry:
 
     @property
     def line(self) -> str:
-        """The message with its place."""
+        """The message with its position."""
         place = f" at character {self.position}" if self.position else ""
         return f"{self.sqlstate}: {self.message}{place}" if self.verbose else self.message + place
 
@@ -95,7 +97,7 @@ _SEVERITIES: Final = (
 
 
 def _entry_of(record: logging.LogRecord, formatter: logging.Formatter) -> Entry:
-    """The entry of a record, which is made for one that is about no session."""
+    """Return the entry of a record; one is made for a record that concerns no session."""
     if isinstance(entry := getattr(record, "entry", None), Entry):
         return entry
     severity: Any = next((name for level, name in _SEVERITIES if record.levelno >= level), "DEBUG")
@@ -109,7 +111,7 @@ def _moment(seconds: float, *, milliseconds: bool = True) -> str:
 
 
 class _Lines:
-    """Numbers of a process's entries. PostgreSQL counts those of each session."""
+    """Numbers the entries of the process. PostgreSQL numbers those of each session."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -134,7 +136,7 @@ class TextFormatter(logging.Formatter):
 
     def _prefix_of(self, record: logging.LogRecord, entry: Entry) -> str:
         values, number, origin = _ESCAPES, self._lines.next(), entry.origin
-        # What stands behind %q is left out where there is no session.
+        # The part after %q is left out if there is no session.
         before, found, after = self._prefix.partition("%q")
         prefix = before + after if found and origin is not None else before
 
@@ -168,7 +170,7 @@ def _parts(entry: Entry) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """The parts of a prefix."""
+    """The values from which the parts of a prefix are made."""
 
     record: logging.LogRecord
     entry: Entry
@@ -209,7 +211,7 @@ _ESCAPES: Final[Mapping[str, Callable[[_Moment], str]]] = {
 
 
 class JsonFormatter(logging.Formatter):
-    """`log_destination = jsonlog`: an object a line, with the keys that PostgreSQL's has of what there is here."""
+    """`log_destination = jsonlog`: one object per line, with those of PostgreSQL's keys that exist here."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -244,5 +246,5 @@ class JsonFormatter(logging.Formatter):
 
 
 def formatter_of(destination: str, prefix: str) -> logging.Formatter:
-    """destination, prefix: `log_destination` and `log_line_prefix`."""
+    """Return a formatter. destination, prefix: `log_destination` and `log_line_prefix`."""
     return JsonFormatter() if destination == "jsonlog" else TextFormatter(prefix)

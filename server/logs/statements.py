@@ -1,7 +1,8 @@
-"""The log of one session's statements: before they run (`log_statement`), after they ran (durations, plans), when they fail.
+"""Logs the statements of one session: before they run (`log_statement`), after they ran (durations, plans), and when
+they fail.
 
-Messages are PostgreSQL's to the letter, so that its log analysers understand them. Passwords in statements are masked. Values of
-parameters are not logged: they are rows.
+Messages are PostgreSQL's to the letter, so that its log analysers understand them. Passwords in statements are masked.
+The values of parameters are not logged, because they are data.
 
 Source: PostgreSQL 15, postgres.c (check_log_statement, check_log_duration, exec_simple_query, exec_execute_message).
 """
@@ -28,7 +29,9 @@ _CLASSES: Final = {"none": (), "ddl": ("ddl",), "mod": ("ddl", "mod"), "all": ("
 
 
 class StatementLog:
-    """See the module's docstring. prepared: the session's. origin: its session, as it is now."""
+    """See the module's docstring. prepared: the session's prepared statements. origin: returns the session's current
+    origin.
+    """
 
     def __init__(self, settings: SettingsView, prepared: PreparedStatements, origin: Callable[[], Origin]) -> None:
         self._settings = settings
@@ -36,7 +39,7 @@ class StatementLog:
         self._origin = origin
         self._text = ""
         self._begun = 0.0
-        #: Whether the text of what the client asks for is in the log already.
+        #: Whether the text of the client's statement has been logged already.
         self._is_logged = False
 
     @property
@@ -44,19 +47,19 @@ class StatementLog:
         return self._settings.now.log
 
     def on_message(self, text: str) -> None:
-        """A message of the client's has been taken. text: of its statements; empty where it has none."""
+        """Note that a message of the client has been taken. text: of its statements; empty if it has none."""
         self._text, self._begun, self._is_logged = text, time.monotonic(), False
 
     # -- log_statement -------------------------------------------------------------------------------------------
 
     def simple(self, statements: Sequence[s.Statement]) -> None:
-        """The statements of a query string are about to run."""
+        """Log the statements of a query string before they run."""
         if self._view.statements != "none" and any(map(self._is_asked_for, statements)):
             self._is_logged = True
             self._say(f"statement: {mask_passwords(self._text)}", detail=self._prepared_text(statements))
 
     def execute(self, portal: Portal, *, fetches: bool = False) -> None:
-        """A portal is about to run. fetches: it goes on."""
+        """Log a portal before it runs. fetches: it is resumed."""
         if (
             self._view.statements != "none"
             and portal.command.statement is not None
@@ -75,7 +78,7 @@ class StatementLog:
         return self._prepared.find(statement.name)
 
     def _prepared_text(self, statements: Sequence[s.Statement]) -> str | None:
-        """The statement that an EXECUTE runs, as errdetail_execute tells it."""
+        """Return the detail line with the statement that an EXECUTE runs (errdetail_execute)."""
         for statement in statements:
             if isinstance(statement, s.ExecuteStatement) and (named := self._named_statement(statement)) is not None:
                 return f"prepare: {mask_passwords(named.source)}"
@@ -85,18 +88,18 @@ class StatementLog:
 
     @property
     def seconds(self) -> float:
-        """The seconds since the client's message was taken."""
+        """Return the seconds since the client's message was taken."""
         return time.monotonic() - self._begun
 
     def simple_done(self) -> None:
         self._duration(self.seconds, lambda: f"statement: {mask_passwords(self._text)}")
 
     def step_done(self, step: str, statement: str, portal: str = "") -> None:
-        """Parse or Bind. step: its word."""
+        """Log the duration of Parse or Bind. step: its name in the message."""
         self._duration(self.seconds, lambda: f"{step} {_name(statement, portal)}: {mask_passwords(self._text)}")
 
     def execute_done(self, portal: Portal, seconds: float | None = None, *, fetches: bool = False) -> None:
-        """seconds: what it took, where that is not the time since the message."""
+        """Log the duration of an execution. seconds: the duration, if it is not the time since the message."""
         self._duration(self.seconds if seconds is None else seconds, lambda: _execute_text(portal, fetches=fetches))
 
     def _duration(self, seconds: float, what: Callable[[], str]) -> None:
@@ -107,7 +110,7 @@ class StatementLog:
         self._say(f"duration: {seconds * 1000:.3f} ms{told}")
 
     def plan(self, seconds: float, source: str, plan: str) -> None:
-        """A query's plan, for auto_explain."""
+        """Log a query's plan, for auto_explain."""
         self._say(f"duration: {seconds * 1000:.3f} ms  plan:\nQuery Text: {mask_passwords(source)}\n{plan}")
 
     # -- errors and notices --------------------------------------------------------------------------------------
@@ -118,7 +121,7 @@ class StatementLog:
             return
         message, text = error.message, mask_passwords
         if may_quote_password(error.sqlstate, self._text):
-            # So may be whatever stands behind PASSWORD in a text that is no statement.
+            # Text after PASSWORD in an invalid statement may be a password, too.
             message, text = message.partition(" at or near ")[0], cut
         self._report(error, message, text, context=error.context)
 

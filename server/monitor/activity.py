@@ -1,7 +1,7 @@
-"""The activity of this member, for its own clients, its console and other members: parts, each bounded.
+"""The activity of this member, for its own clients, its console and other members, in parts, each of a bounded size.
 
-Everything is read at the moment of the question, on the loop. Who may see what is not decided here: whoever shows an answer to a
-client hides what its role may not see.
+Everything is read at the time of the request, on the loop. This module enforces no privileges: whoever shows an answer
+to a client hides what the client's role may not see.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from engine.monitor.record import SHORT_TEXT, STATEMENTS_MAX, TEXT_MAX, Statemen
 from server.monitor.records import EndedStatements
 from server.session.cancel import SessionRegistry
 
-#: Statements, fragments and streams of one answer.
+#: The limit of statements, of fragments and of streams in one answer.
 ENTRIES_MAX: Final = 2_000
-#: Statements that have finished, where only the newest are asked for.
+#: The number of finished statements if only recent ones are requested.
 RECENT_MAX: Final = 100
 _GRAPH: Final = msgspec.json.Decoder(Graph)
 
@@ -39,7 +39,7 @@ async def _no_status() -> Mapping[str, Any]:
 
 
 class MemberActivity:
-    """See the module's docstring. member: this one's name. status: the state of which metrics are made."""
+    """See the module's docstring. member: this member's name. status: returns the state from which metrics are made."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class MemberActivity:
         self._ended = ended
 
     async def answer(self, parts: Collection[Part], query: str = "") -> Answer:
-        """query: only what concerns this one; empty: all."""
+        """Return the requested parts. query: restricts them to this query; empty: all."""
         records = [record for record in self._registry.statements() if not query or str(record.id) == query]
         runs = self._run_as(records, query)
         wanted = not {"fragments", "edges", "graph"}.isdisjoint(parts)
@@ -84,13 +84,14 @@ class MemberActivity:
         )
 
     def reset_statements(self, user: str | None, query_id: int) -> None:
-        """Forget what was counted of statements: of a user, of a statement, or of all."""
+        """Reset the statement statistics of a user, of a statement, or of all."""
         self._registry.statistics.reset(user, query_id)
 
     @staticmethod
     def _run_as(records: list[StatementRecord], query: str) -> str:
-        """The id under which a statement runs now, which is another one where it was repeated. At other members than the
-        initiator it is asked for by that id."""
+        """Return the id under which a statement runs now, which differs from its first one if it was retried. Members
+        other than the initiator know it by that id only.
+        """
         found = next((record.query for record in records if query and record.query is not None), None)
         return query if found is None else str(found)
 
@@ -101,7 +102,7 @@ class MemberActivity:
         fragments: Sequence[FragmentCounters],
         edges: Sequence[EdgeCounters],
     ) -> Graph | None:
-        """At the initiator: as planned, without what others have counted."""
+        """Return the graph at the initiator: as planned, without the counters of other members."""
         if records:
             return self._engine.graph(records[0], fragments, edges)
         return _GRAPH.decode(ended[1]) if ended is not None and ended[1] else None
@@ -128,6 +129,6 @@ class MemberActivity:
 
 
 def _without_sessions(status: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The state with the states of sessions and queries alone."""
+    """Return the state with only the `state` of each session and query."""
     states = {key: [{"state": each["state"]} for each in status.get(key, ())] for key in ("connections", "queries")}
     return {**status, **states}

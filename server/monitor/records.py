@@ -1,4 +1,4 @@
-"""The records of a session's statements (`engine.monitor.record`), and the member's history that they end in."""
+"""The records of a session's statements (`engine.monitor.record`), and the member's history of those that have ended."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ def _no_graph(_record: StatementRecord, _state: StatementState) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class EndedStatements:
-    """The statements of a member that have ended. describe: the graph of a statement's plan as JSON, made when the statement
-    ends, if it took long. watchers: called with each statement whose graph has been kept."""
+    """The statements of a member that have ended. describe: returns the graph of a statement's plan as JSON, when a
+    statement ends that took long. watchers: called with each statement whose graph has been kept.
+    """
 
     history: History = field(default_factory=History)
     describe: Callable[[StatementRecord, StatementState], bytes] = _no_graph
@@ -37,7 +38,7 @@ class EndedStatements:
             try:
                 graph = self.describe(record, state)
             except Exception:
-                # It is for who looks, and no reason for the statement to fail.
+                # The graph is only for viewers; its failure must not fail the statement.
                 log.exception("the plan of statement %s could not be described", record.id)
         record.end(state, *((error.sqlstate, error.message) if error is not None else ()))
         end_statement(record)
@@ -58,13 +59,13 @@ class SessionRecords:
     trace: SessionTrace = field(default_factory=SessionTrace)
 
     def begin(self, text: str, new_id: Callable[[], QueryId], traceparent: str = "") -> StatementRecord:
-        """traceparent: of the client's trace, if it has named one."""
+        """Begin a record. traceparent: of the client's trace, if it has named one."""
         record = StatementRecord(self.pid, self.user, self.database, text, new_id)
         self.trace.begin(record, traceparent)
         return record
 
     def close(self) -> None:
-        """The session ends."""
+        """End the session's span."""
         self.trace.end(self.user, self.database, self.pid)
 
     def end(self, record: StatementRecord, state: StatementState, error: SqlError | None = None) -> None:

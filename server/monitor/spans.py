@@ -1,4 +1,4 @@
-"""Spans of a session and of its statements (`engine.common.tracing`), made of the statements' records.
+"""Spans of a session and of its statements (`engine.common.tracing`), made from the statements' records.
 
     session                        from its first statement to its end
       statement                    its text without passwords, state, engine, rows
@@ -7,8 +7,9 @@
           edge                     what the fragment's instance has sent
         Spark job                  (`engine.executors.spark.jobs`)
 
-A client whose trace the statement belongs to names it in `sluice.traceparent`, or in its `application_name`: the session's span is
-a child of what was named when it began, a statement under another name is a child of that.
+A client names the trace to which its statements belong in `sluice.traceparent`, or in its `application_name`. The
+session's span is a child of the span that was named when the session's span began; a statement that begins under
+another name is a child of that one.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ _PHASES: Final = ("parse", "bind", "plan", "compile", "start", "run")
 
 @dataclass(slots=True)
 class SessionTrace:
-    """A session's span; None while it has none. named: the traceparent that its client had named when it began."""
+    """A session's span; None before it has one. named: the traceparent that its client had named when the span began."""
 
     span: tracing.Span | None = None
     named: str = ""
 
     def begin(self, record: StatementRecord, named: str) -> None:
-        """A statement begins. named: the client's traceparent as of now."""
+        """Begin the span of a statement. named: the client's current traceparent."""
         if not tracing.is_on():
             return
         if self.span is None:
@@ -42,14 +43,14 @@ class SessionTrace:
         record.span = tracing.begin("statement", parent, at=record.started)
 
     def end(self, user: str, database: str, pid: int) -> None:
-        """The session ends."""
+        """End the session's span."""
         if self.span is not None:
             self.span.end({"db.system": "sluice", "db.user": user, "db.name": database, "sluice.pid": pid})
             self.span = None
 
 
 def end_statement(record: StatementRecord) -> None:
-    """A statement has ended, and its record with it."""
+    """End the span of a statement whose record has ended."""
     span, record.span = record.span, None
     if span is None:
         return

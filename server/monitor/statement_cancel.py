@@ -1,8 +1,9 @@
-"""Cancel of one statement by its id, wherever it has come to.
+"""Cancels one statement by its id, in whatever state it is.
 
-A statement that is read, planned or run is interrupted as by pg_cancel_backend, but only as long as it is that statement which its
-session runs. One whose cursor or portal is suspended is not run by anybody: its cursor is broken, as by an error in the middle of a
-FETCH, and what it holds on all members is released. The transaction goes on, and a FETCH says that the cursor cannot be run.
+A statement that is parsed, planned or run is interrupted as by pg_cancel_backend, but only while its session runs that
+statement. No task runs a statement whose cursor or portal is suspended: its cursor is broken, as by an error in the
+middle of a FETCH, and its resources on all members are released. The transaction goes on, and a FETCH reports that the
+cursor cannot be run.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from server.session.cancel import Interruptible, SessionRegistry, canceled_by_us
 from wire.errors import ObjectInUse
 
 log: Final = logging.getLogger(__name__)
-#: Between two looks whether a session is done with what it does beside a suspended cursor, and how often it is looked.
+#: The pause between two attempts while the session is busy beside the suspended cursor, and their number.
 _LOOK_SECONDS: Final = 0.05
 _LOOKS: Final = 100
 
 
 async def cancel_statement(registry: SessionRegistry, ended: EndedStatements, query: str) -> None:
-    """Returns when it has been told, or is over."""
+    """Cancel a statement. Returns when its session has been interrupted, or when the statement is over."""
     for _ in range(_LOOKS):
         found = _find(registry, query)
         if found is None:
@@ -37,7 +38,7 @@ async def cancel_statement(registry: SessionRegistry, ended: EndedStatements, qu
         if portal is None:
             return
         if portal.partitions is not None:
-            # Those who read them come one after another, and would leave no time for a visit.
+            # The readers of partitions visit one after another, and would leave no time for this visit.
             portal.partitions.fail(canceled_by_user())
         try:
             await session.visits.run(_break(portal, record, ended))

@@ -1,4 +1,6 @@
-"""A member's tracer, from its configuration: OpenTelemetry's SDK with its OTLP exporter, which are an extra (`sluice[otel]`)."""
+"""Sets up a member's tracer from its configuration: OpenTelemetry's SDK with its OTLP exporter, which are an extra
+(`sluice[otel]`).
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def record_spans(config: TracingSection, member: str) -> Iterator[None]:
-    """Record spans in the block, if the configuration says where they go; what is left at its end is sent. Raises
-    ConfigurationError where the SDK is not installed."""
+    """Record spans within the block, if the configuration names a collector. At the end of the block, the remaining
+    spans are sent. Raises ConfigurationError if the SDK is not installed.
+    """
     if not config.endpoint:
         yield
         return

@@ -1,6 +1,6 @@
 """The admission of one client: everything from its startup packet to AuthenticationOk.
 
-Source: PostgreSQL 15, 55.2.1 "Start-up"; `server.pgwire.startup` has its steps, `server.auth.gate` decides who a client is.
+Source: PostgreSQL 15, 55.2.1 "Start-up"; `server.pgwire.startup` has the steps, `server.auth.gate` authenticates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from wire.pg import messages as m
 class Admission:
     """See the module's docstring. `run` is called once.
 
-    is_crowded: whether the client is one too many. is_stranger: whether it has been asked who it is and has not proved it.
+    is_crowded: whether the client exceeds the limits. is_stranger: whether it has been asked to authenticate and has
+    not done so.
     """
 
     def __init__(self, stream: ClientStream, host: Host) -> None:
@@ -31,8 +32,9 @@ class Admission:
         self._host = host
 
     async def run(self) -> Beginning | Relay | None:
-        """Everything up to AuthenticationOk; None for a cancel request, which has been carried out; a relay for a client
-        that a data member will answer."""
+        """Handle everything up to AuthenticationOk. Returns None for a cancel request, which has been executed, and a
+        relay for a client that a data member will answer.
+        """
         gate, self.is_stranger = self._host.gate, True
         startup = await read_startup(self._stream, gate.access.tls)
         if isinstance(startup, m.CancelRequest):

@@ -1,6 +1,7 @@
-"""The engine's view of its client (`engine.contracts.sessions.Client`): a notice to send, connections to cancel, cursors to list.
+"""The engine's view of its client (`engine.contracts.sessions.Client`): it sends notices, cancels connections and
+lists cursors.
 
-The engine calls it from any of its threads; what touches the session is passed on to the loop.
+The engine calls it from any of its threads; calls that touch the session are passed on to the loop.
 """
 
 from __future__ import annotations
@@ -59,7 +60,10 @@ class ConnectionClient:
         return [portal.cursor_state() for portal in self.commands.portals if portal.cursor is not None]
 
     def cluster(self, *parts: Part) -> ClusterReport:
-        """Asked once for each statement, whose rows are made when it is prepared, and when it is executed."""
+        """Return the activity of all members; on the loop's thread, only this member's running statements. The members
+        are queried once for each statement when its rows are made, which is when it is prepared and when it is
+        executed.
+        """
         asking = self._registry.cluster
         if asking is None or threading.get_ident() == self._thread:
             running = tuple(record.report() for record in self._registry.statements())

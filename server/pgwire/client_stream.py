@@ -1,15 +1,16 @@
 """A client's socket: joins `wire.pg.connection` to an asyncio transport, with bounds in both directions.
 
-*Outward* small messages are gathered and written together; long ones in pieces, waiting for the transport between them, so
-that a client that reads slowly holds one page and not a result. What was gathered is written at `flush`, or by itself
-shortly after, whichever comes first.
+Output: small messages are gathered and written together. Long ones are written in pieces, with a wait for the transport
+between them, so that a client that reads slowly holds one page in memory and not a whole result. Gathered messages are
+written at `flush`, or a short time later, whichever comes first.
 
-*Inward* the socket is read also while a statement runs, which is how a client that has gone is noticed, but only up to a
-bound; from there the kernel holds the client back (`server.pgwire.input_throttle`). While we wait for the client to read, the
-bound is a larger one: a client that writes its whole pipeline before it reads anything must not meet a server that does the same
-(as long as all clients together hold no more than `wire.pg.input_budget` allows).
+Input: the socket is also read while a statement runs, so that the loss of a client is noticed, but only up to a bound;
+beyond it the kernel holds the client back (`server.pgwire.input_throttle`). While the server waits for the client to
+read, the bound is larger: otherwise a client that writes its whole pipeline before it reads anything would deadlock
+with the server (the larger bound applies as long as all clients together hold no more than `wire.pg.input_budget`
+allows).
 
-Neighbours: `server.pgwire.session` is its only user; `server.pgwire.listener` makes it.
+Neighbours: `server.pgwire.listener` makes a stream for each client; `server.pgwire.session` and its parts use it.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from wire.pg.connection import Connection, Nothing
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-#: Bytes handed to the transport at once; some libpq users stall on very large writes over TLS.
+#: Bytes that are passed to the transport at once; some libpq users stall on very large writes over TLS.
 PIECE_BYTES: Final = 128 << 10
-#: Bytes that the transport may hold before we wait for the client.
+#: Bytes that the transport may hold before the server waits for the client.
 WRITE_WINDOW_BYTES: Final = 256 << 10
 #: Gathered bytes are written when there are this many, or after so many seconds.
 GATHER_BYTES: Final = 16 << 10
 GATHER_SECONDS: Final = 0.01
-#: How long a client may take to read what was written before we closed.
+#: Seconds for the client to read the pending output when the connection is closed.
 CLOSE_SECONDS: Final = 5.0
 
 
@@ -51,14 +52,16 @@ def _wake(waiter: asyncio.Future[None] | None) -> None:
 
 
 class ClientStream(asyncio.Protocol):
-    """See the module's docstring. `watch` before the socket is there. output: what clients are sent counts there."""
+    """See the module's docstring. Call `watch` before the socket is connected. output: the budget in which output to
+    clients is counted.
+    """
 
     def __init__(self, connection: Connection, output: OutputBudget | None = None) -> None:
         self.connection = connection
         self.output = output or OutputBudget(sys.maxsize)
-        #: What the client was shown when encryption began; None in the clear.
+        #: The TLS context with which encryption began; None without encryption.
         self.tls: ClientTls | None = None
-        #: When the last had arrived of what was there when the message was taken (`engine.contracts.sessions.Client`).
+        #: The arrival of the newest input when the current message was taken (`engine.contracts.sessions.Client`).
         self.turn = 0.0
         self._arrived_at = 0.0
         self._on_open: Callable[[], None] = _nothing
@@ -72,15 +75,16 @@ class ClientStream(asyncio.Protocol):
         self._writable: asyncio.Future[None] | None = None
         self._lost: asyncio.Future[None] = self._loop.create_future()
         self._gathered = bytearray()
-        #: Whether a long message is under way to the transport: no other may begin within it.
+        #: Whether a long message is being written in pieces, within which no other may begin.
         self._in_pieces = False
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(
         self, on_open: Callable[[], None], on_gone: Callable[[], None], on_writable: Callable[[], None] = _nothing
     ) -> None:
-        """Have `on_open` called once, when the socket is there, `on_gone` once, when the client has gone, and `on_writable`
-        whenever a client that was slow has read."""
+        """Set callbacks: `on_open` is called once, when the socket is connected; `on_gone` once, when the client has
+        disconnected; and `on_writable` whenever a slow client has read.
+        """
         self._on_open, self._on_gone, self._on_writable = on_open, on_gone, on_writable
 
     # -- asyncio.Protocol ----------------------------------------------------------------------------------------
@@ -117,10 +121,10 @@ class ClientStream(asyncio.Protocol):
         _wake(waiter)
         self._on_writable()
 
-    # -- inward --------------------------------------------------------------------------------------------------
+    # -- input ---------------------------------------------------------------------------------------------------
 
     async def next_event(self) -> m.FrontendMessage:
-        """The next message of the client. Raises what `Connection.next_event` raises, and ClientGone."""
+        """Return the client's next message. Raises the errors of `Connection.next_event`, and ClientGone."""
         while True:
             event = self.connection.next_event()
             if not isinstance(event, Nothing):
@@ -150,10 +154,10 @@ class ClientStream(asyncio.Protocol):
         _wake(self._writable)
         self._on_gone()
 
-    # -- outward -------------------------------------------------------------------------------------------------
+    # -- output --------------------------------------------------------------------------------------------------
 
     def send(self, message: m.BackendMessage) -> None:
-        """Queue a message. Raises what `Connection.send` raises."""
+        """Queue a message. Raises the errors of `Connection.send`."""
         data = self.connection.send(message)
         if not self._gathered:
             self._start_timer()
@@ -162,7 +166,7 @@ class ClientStream(asyncio.Protocol):
             self.flush()
 
     async def send_long(self, message: m.Rows | m.CopiedRows) -> None:
-        """Queue encoded rows: together with what else is gathered if they are few, else in pieces, at the client's pace."""
+        """Queue encoded rows: with the other gathered messages if they are few, else in pieces, at the client's pace."""
         data = memoryview(self.connection.send(message)).cast("B")
         if len(data) < GATHER_BYTES:
             if not self._gathered:
@@ -185,7 +189,7 @@ class ClientStream(asyncio.Protocol):
                 self._write(data[written : written + PIECE_BYTES])
                 written += PIECE_BYTES
         except BaseException:
-            # Pieces are cut anywhere: what follows an interrupt must not begin within a message.
+            # Pieces end anywhere; the message is completed, so that the next one does not begin within it.
             self._write(data[written:])
             raise
         finally:
@@ -194,7 +198,9 @@ class ClientStream(asyncio.Protocol):
             self.flush()
 
     def flush(self) -> None:
-        """Give the transport what was gathered; while a long message is written in pieces, after its end."""
+        """Pass the gathered messages to the transport. While a long message is written in pieces, this happens after
+        its end.
+        """
         self._stop_timer()
         if self._gathered and not self._in_pieces:
             data, self._gathered = self._gathered, bytearray()
@@ -207,7 +213,7 @@ class ClientStream(asyncio.Protocol):
 
     @property
     def is_congested(self) -> bool:
-        """Whether the client has to read before more is written."""
+        """Whether the client must read before more is written."""
         return self._writable is not None
 
     async def drain(self) -> None:
@@ -218,7 +224,7 @@ class ClientStream(asyncio.Protocol):
             self.reading.is_stalled = True
             self.reading.adjust()
             try:
-                # Shielded: an interrupt ends our wait, not the transport's promise.
+                # Shielded, so that an interrupt ends this wait only and does not cancel the shared future.
                 await asyncio.shield(self._writable)
             finally:
                 self.reading.is_stalled = False
@@ -236,10 +242,10 @@ class ClientStream(asyncio.Protocol):
         self._timer = None
         self.flush()
 
-    # -- encryption and the end ----------------------------------------------------------------------------------
+    # -- encryption and shutdown ---------------------------------------------------------------------------------
 
     async def start_tls(self, tls: ClientTls) -> None:
-        """Go on under TLS; our `S` was queued. Raises OSError or ssl.SSLError where the handshake fails."""
+        """Switch to TLS; our `S` was queued. Raises OSError or ssl.SSLError if the handshake fails."""
         assert self.socket.transport is not None
         self.flush()
         self.socket.transport = await self._loop.start_tls(self.socket.transport, self, tls.context, server_side=True)
@@ -248,7 +254,9 @@ class ClientStream(asyncio.Protocol):
         self.socket.transport.set_write_buffer_limits(high=WRITE_WINDOW_BYTES)
 
     def hand_over(self) -> tuple[asyncio.Transport, bytes] | None:
-        """Give up the socket to another protocol, with what was read and not taken; None if the client has gone."""
+        """Hand the socket over to another protocol, with the bytes that were read and not used. Returns None if the
+        client has disconnected.
+        """
         self.flush()
         self.reading.stop_polling()
         transport, self.socket.transport = self.socket.transport, None
@@ -260,12 +268,12 @@ class ClientStream(asyncio.Protocol):
         return transport, self.connection.release()
 
     def refuse(self) -> None:
-        """Drop a connection that nobody will serve."""
+        """Drop a connection that will not be served."""
         if self.socket.transport is not None:
             self.socket.transport.abort()
 
     async def close(self, *, abort: bool = False) -> None:
-        """Close the socket: after what was queued is written, or at once. Returns when it is closed."""
+        """Close the socket: after the queued output is written, or at once. Returns when it is closed."""
         if self.socket.transport is None:
             return
         if abort or self._gone:

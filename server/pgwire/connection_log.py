@@ -1,4 +1,4 @@
-"""The log's lines about one connection: that it was received, authorized, and ended, and why.
+"""Log lines about one connection: that it was received, authorized and ended, and why.
 
 Source: PostgreSQL 15, log_connections and log_disconnections (postmaster.c, postinit.c, postgres.c).
 """
@@ -20,7 +20,9 @@ log: Final = logging.getLogger(__name__)
 
 
 class ConnectionLog:
-    """See the module's docstring. pid: the session's, once it has one. born: when the client came, in seconds since the epoch."""
+    """See the module's docstring. pid: the session's, once it has one. born: the time of the connection, in seconds
+    since the epoch.
+    """
 
     def __init__(self, stream: ClientStream) -> None:
         self.pid = 0
@@ -30,11 +32,13 @@ class ConnectionLog:
         self._settings: Settings | None = None
 
     def identify(self, beginning: Beginning, settings: Settings) -> None:
-        """The client has been let in: its lines have its names from now on."""
+        """Note that the client is admitted: from now on log lines contain its names."""
         self._beginning, self._settings = beginning, settings
 
     def farewell(self, farewell: FatalError) -> None:
-        """Log why a session ends. A client that is not logged in may say anything of itself, so only its address is logged."""
+        """Log why a session ends. For a client that is not admitted only the address is logged, since its names are
+        unverified.
+        """
         if isinstance(farewell, TooManyFailedLogins):
             return
         report(
@@ -43,7 +47,9 @@ class ConnectionLog:
         )
 
     def origin(self) -> Origin:
-        """A client that is not let in may say anything of itself, so only its address is known until then."""
+        """Return the session for log lines. Before a client is admitted only its address is included, since its names
+        are unverified.
+        """
         host, port = self._stream.socket.peer or ("", None)
         if self._beginning is None or self._settings is None:
             return Origin(self.pid, host=host, port=port, started=self.born)
@@ -55,12 +61,12 @@ class ConnectionLog:
 
     @property
     def remote(self) -> str:
-        """The client's end, as PostgreSQL's messages about connections tell it."""
+        """The client's address, in the form of PostgreSQL's messages about connections."""
         peer = self._stream.socket.peer
         return f"{peer[0]} port={peer[1]}" if peer is not None else "[local]"
 
     def authorize(self, beginning: Beginning) -> None:
-        """Log that a client has been let in."""
+        """Log that a client has been admitted."""
         name = beginning.settings.get("application_name")
         application = f" application_name={name}" if name else ""
         tls = self._stream.socket.ssl_object
@@ -69,7 +75,7 @@ class ConnectionLog:
         self.note(f"connection authorized: user={beginning.user} database={beginning.database}{application}{cipher}")
 
     def disconnect(self) -> None:
-        """Log the end of a session whose client had been let in."""
+        """Log the end of a session whose client had been admitted."""
         beginning, settings = self._beginning, self._settings
         if beginning is None or settings is None or settings.get("log_disconnections") == "off":
             return

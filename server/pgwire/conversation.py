@@ -1,7 +1,8 @@
-"""The messages of an admitted client: each is read, has its turn at the query protocols, and is answered or its error is.
+"""The message loop of an admitted client: reads each message, passes it to the query protocols, and sends the answer
+or the error.
 
-An error is handled in steps that cannot be interrupted: the portal that ran is closed, the transaction rolled back or
-marked failed, and only then the client is told, so that its next command finds the session as it should be.
+An error is handled in steps that cannot be interrupted: the portal that ran is closed, the transaction is rolled back
+or marked failed, and only then the client is told, so that its next command finds the session in a consistent state.
 
 Source: PostgreSQL 15, 55.2 "Message Flow"; postgres.c (PostgresMain).
 """
@@ -51,11 +52,11 @@ _HANDLERS: Final[dict[type, Handler]] = {
 
 
 class Conversation:
-    """See the module's docstring. `run` is its life, in the session's task.
+    """See the module's docstring. `run` handles all messages, in the session's task.
 
-    exchange: what the handlers of messages answer with. interrupts: of that task. visits: by other sessions, of this one's cursors.
-    draining: why the session is to end as soon as nothing runs and no transaction is open. interrupt: ends the session from outside
-    of its task. state, state_change: for pg_stat_activity; in seconds since the epoch.
+    exchange: used by the handlers of messages to answer. interrupts: of that task. visits: of other sessions to this
+    one's cursors. draining: why the session is to end as soon as nothing runs and no transaction is open. interrupt:
+    ends the session from outside of its task. state, state_change: for pg_stat_activity; in seconds since the epoch.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class Conversation:
         self._idle_timer: asyncio.TimerHandle | None = None
 
     def drain(self, cause: FatalError) -> None:
-        """End with `cause` as soon as nothing runs and no transaction is open."""
+        """End the session with `cause` as soon as nothing runs and no transaction is open."""
         self.draining = cause
         if self._stream.connection.state is State.IDLE and self._may_end():
             self._interrupt(cause)
@@ -87,7 +88,7 @@ class Conversation:
         return not self.exchange.commands.block.open
 
     async def run(self) -> None:
-        """Answer messages until the client ends the session. Raises FatalError where we end it."""
+        """Answer messages until the client ends the session. Raises FatalError if the server ends it."""
         exchange = self.exchange
         while True:
             try:
@@ -126,7 +127,7 @@ class Conversation:
             exchange.ready()
 
     async def _failed_before(self, exchange: Exchange, error: SqlError) -> SqlError:
-        """Run what waited when a later message failed. Returns the error that came first."""
+        """Run the pipelined rows that waited when a later message failed. Returns the error that came first."""
         try:
             with self._interrupts.command():
                 await pipelined_rows.run(exchange)
@@ -172,7 +173,9 @@ class Conversation:
         self._idle_timer = asyncio.get_running_loop().call_later(left, self._idle_too_long, seconds, cause)
 
     def _idle_too_long(self, seconds: float, cause: FatalError) -> None:
-        """A session whose cursors others read is not idle: the time counts from the last of them."""
+        """End an idle session. The time counts from the last visit of another session to its cursors, during which it
+        is not idle.
+        """
         left = (
             seconds if self._visits.under_way else self._visits.last_visit + seconds - asyncio.get_running_loop().time()
         )

@@ -1,7 +1,7 @@
 """The copy subprotocols: rows from the client into a statement, and a statement's rows to the client.
 
-A client that stops in the middle (CopyFail), is slow or goes away is seen here; what is wrong with its rows is the engine's to
-say. Rows are asked for as they are wanted: until then they wait in the client's socket.
+This module handles a client that stops in the middle (CopyFail), is slow or disconnects; the engine reports mistakes in
+the rows. Rows are read on demand: until then they wait in the client's socket.
 
 Source: PostgreSQL 15, 55.2.6 "COPY Operations"; copyfromparse.c (CopyGetData).
 """
@@ -26,7 +26,7 @@ from wire.types.client_encodings import from_client
 
 
 async def copy(exchange: Exchange, portal: Portal) -> int:
-    """Carry a portal's COPY out, if it is one. Returns how many rows went over."""
+    """Execute a portal's COPY, if it is one. Returns the number of rows that were transferred."""
     match portal.execution:
         case CopiedFiles() | CopiedFolder() as execution:
             return await execution.write()
@@ -39,7 +39,7 @@ async def copy(exchange: Exchange, portal: Portal) -> int:
 
 
 class ClientRows:
-    """The pieces that a client sends until it says that it is done (`engine.statements.copy.source.RowSource`)."""
+    """The data that a client sends until CopyDone (`engine.statements.copy.source.RowSource`)."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange

@@ -1,7 +1,7 @@
-"""The part of a session that both query protocols use while they answer a message: it runs portals and reports their results.
+"""The part of a session that both query protocols use to answer a message: it runs portals and reports their results.
 
-`server.pgwire.simple_query` and `server.pgwire.extended_query` decide what is answered; `server.pgwire.session` owns this
-object and cleans up after an error by its notes (`server.pgwire.running`).
+`server.pgwire.simple_query` and `server.pgwire.extended_query` decide what is answered. `server.pgwire.session` owns
+this object and, after an error, cleans up by the state that it has recorded (`server.pgwire.running`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from wire.pg import messages as m
 
 
 class Exchange(Running):
-    """See the module's docstring. stream: of the client."""
+    """See the module's docstring. stream: the client's."""
 
     def __init__(
         self,
@@ -49,11 +49,11 @@ class Exchange(Running):
 
     @property
     def now_micros(self) -> int:
-        """When the transaction began, in microseconds since 1970: what 'now' in a parameter means."""
+        """The start of the transaction, in microseconds since 1970: the meaning of 'now' in a parameter."""
         return int((self.transaction_start or time.time()) * 1_000_000)
 
     def send(self, message: m.BackendMessage) -> None:
-        """Tell the client, after what it is to be told of executions that wait."""
+        """Send a message to the client, after the answers of pipelined executions that wait."""
         if self.rows is not None:
             self.rows.answers.append(message)
         else:
@@ -70,7 +70,7 @@ class Exchange(Running):
         self._reports.stop()
 
     async def _report(self) -> None:
-        """Tell the client how far its statement has come. One that is slow to read has other things to read first."""
+        """Send a notice of the statement's progress, unless the client is slow to read."""
         progress = await self.commands.engine.progress()
         if not self.stream.is_congested:
             self.notice(Notice(progress_line(progress, self.active, self.seconds)))
@@ -80,7 +80,7 @@ class Exchange(Running):
         self.apply_encoding()
 
     async def send_rows(self, portal: Portal, run: Run) -> int:
-        """Send the rows of a movement over a portal. Returns how many."""
+        """Send the rows of a movement over a portal. Returns their number."""
         assert portal.columns is not None
         view = self.settings.now
         columns, formats = portal.columns, portal.formats
@@ -88,13 +88,13 @@ class Exchange(Running):
         return await send_rows(self.stream, encoder, run, view.page_bytes)
 
     def apply_encoding(self) -> None:
-        """Messages follow `client_encoding` from the statement on that changed it."""
+        """Apply `client_encoding` to messages, beginning with the statement that changed it."""
         self.stream.connection.set_client_encoding(self.settings.now.client_encoding)
 
     # -- answering -----------------------------------------------------------------------------------------------
 
     def notice(self, notice: Notice) -> None:
-        """Log it, and tell the client at once if it wants to know and the protocol allows."""
+        """Log a notice, and send it at once if the client wants its severity and the protocol allows it."""
         self.log.notice(notice)
         if self.settings.wants(notice.severity) and self.stream.connection.allows(m.NoticeResponse):
             self.send(m.NoticeResponse(notice))
@@ -110,7 +110,9 @@ class Exchange(Running):
         self.settings.tell_changes(lambda name, value: self.send(m.ParameterStatus(name, value)))
 
     def ready(self) -> None:
-        """The command is over: what changed, and the transaction's status."""
+        """End the command: send changed settings, pending notifications, and ReadyForQuery with the transaction's
+        status.
+        """
         self.over()
         self.tell_settings()
         if not self.commands.block.open:

@@ -1,4 +1,5 @@
-"""The extended query protocol: Parse, Bind, Describe, Execute, Close, each answered by itself; Sync ends the transaction.
+"""The extended query protocol: Parse, Bind, Describe, Execute and Close, each answered by itself; Sync ends the
+transaction.
 
 Source: PostgreSQL 15, 55.2.3 "Extended Query" and 55.2.4 "Pipelining".
 """
@@ -24,7 +25,7 @@ from wire.pg.values import decode_parameter
 from wire.types import pg_types as t
 
 _PARAMETER_FORMATS: Final = "bind message has {} parameter formats but {} parameters"
-#: Parameters of so many bytes together are read at once: within a few milliseconds, whatever their types.
+#: Parameters of up to this size together are parsed on the loop: within a few milliseconds for any types.
 _READ_AT_ONCE_BYTES: Final = 16 << 10
 _RESULT_FORMATS: Final = "bind message has {} result formats but query has {} columns"
 
@@ -95,7 +96,9 @@ def _check_parameters(message: m.Bind, parameters: Sequence[t.PgType]) -> None:
 
 
 async def _arguments(exchange: Exchange, message: m.Bind, parameters: Sequence[t.PgType]) -> tuple[object, ...]:
-    """The values of a Bind; long ones are read on a thread of the loop's pool, so that no other client waits for them."""
+    """Return the values of a Bind. Long ones are parsed on a thread of the loop's pool, so that no other client waits
+    for them.
+    """
     if not parameters:
         return ()
     formats = spread_formats(message.parameter_formats, len(parameters), _PARAMETER_FORMATS)
@@ -129,7 +132,7 @@ async def describe(exchange: Exchange, message: m.Describe) -> None:
 
 
 def _require_describable(exchange: Exchange, has_columns: bool) -> None:
-    """In a failed block PostgreSQL describes only what has no columns: the rest would need the catalog."""
+    """Refuse to describe a statement with columns in a failed block, as PostgreSQL does: that would need the catalog."""
     if has_columns:
         exchange.commands.block.require_usable()
 
@@ -175,7 +178,7 @@ async def _complete_without_rows(exchange: Exchange, portal: Portal) -> None:
 async def _send_page(exchange: Exchange, portal: Portal, max_rows: int | None) -> None:
     cursor = portal.running_cursor
     if max_rows is not None and isinstance(portal.command.statement, s.Fetch):
-        # What a FETCH gives is settled when it runs, whatever moves its cursor before the rest is asked for.
+        # The rows of a FETCH are fixed when it runs, even if its cursor moves before the client asks for the rest.
         await cursor.hold()
     rows = await exchange.send_rows(portal, cursor.run(max_rows))
     if cursor.at_end:
@@ -192,7 +195,7 @@ def _complete(exchange: Exchange, portal: Portal, tag: str) -> None:
 
 
 async def close(exchange: Exchange, message: m.Close) -> None:
-    """Close of what does not exist is no error; a statement's portals stay."""
+    """Close a statement or a portal. A name that does not exist is no error; a statement's portals stay open."""
     if message.kind == "S":
         exchange.commands.prepared.drop(message.name)
     else:
@@ -205,6 +208,6 @@ async def flush(exchange: Exchange, _message: m.Flush) -> None:
 
 
 async def sync(exchange: Exchange, _message: m.Sync) -> None:
-    """Up to but without ReadyForQuery."""
+    """Handle Sync, up to but without ReadyForQuery."""
     exchange.log.on_message("")
     await exchange.commands.transaction.finish_statement()

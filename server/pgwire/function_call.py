@@ -1,7 +1,7 @@
 """The FunctionCall message ("fast path"): one built-in function by its OID, with arguments in text or binary.
 
-libpq's PQfn sends it, for large objects mostly, whose functions are not there. Any other function is answered by the query that
-calls it: pg_proc, as the client sees it, says which one the OID means.
+libpq's PQfn sends it, mostly for large objects, whose functions do not exist here. Any other function is answered by a
+query that calls it: pg_proc, as the client sees it, gives the function of the OID.
 
 Source: PostgreSQL 15, 55.2.5 "Function Call"; fastpath.c (fetch_fp_info, parse_fcall_arguments, HandleFunctionRequest).
 """
@@ -31,7 +31,7 @@ _LOOK_UP: Final = """
 select proname, proargtypes::oid[], prokind = 'f' and not proretset, proisstrict from pg_catalog.pg_proc where oid = $1
 """
 _FORMATS: Final = "function call message contains {} argument formats but {} arguments"
-#: Of a DataRow of one column: type, length and number of columns come before the value's length.
+#: The bytes of a one-column DataRow before the value's length: type, length and number of columns.
 _HEAD_BYTES: Final = 7
 
 
@@ -58,7 +58,9 @@ async def function_call(exchange: Exchange, message: m.FunctionCall) -> None:
 
 
 async def _function(exchange: Exchange, oid: int) -> _Function:
-    """Raises UndefinedFunction, and FeatureNotSupported for what is no plain function of types that are here."""
+    """Find the function of an OID. Raises UndefinedFunction, and FeatureNotSupported if it is not a plain function of
+    supported types.
+    """
     engine = exchange.commands.engine
     [statement] = await engine.parse(_LOOK_UP)
     prepared = await engine.prepare(statement, (t.OID.oid,))
@@ -102,7 +104,7 @@ async def _call_function(
     engine = exchange.commands.engine
     parameters = [exp.Parameter(this=exp.Literal.number(i)) for i in range(1, len(arguments) + 1)]
     call = exp.Anonymous(this=function.name, expressions=parameters, schema="pg_catalog")
-    # The text is what the engine knows a statement by.
+    # The engine identifies a statement by its text.
     query = Query(text=f"-- {function.name}: {function.arguments}", tree=exp.select(call))
     prepared = await engine.prepare(query, [pg.oid for pg in function.arguments])
     assert prepared.columns is not None

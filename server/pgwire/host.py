@@ -1,4 +1,4 @@
-"""The member, as sessions of its clients use it, whichever door they come through."""
+"""The member as the sessions of its clients use it, through whichever door they come."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from server.session.cancel import SessionRegistry
 from wire.dataclass import dataclass
 from wire.errors import TooManyConnections
 
-#: What pg_stat_activity calls the status of a transaction between commands.
+#: The state in pg_stat_activity by the transaction's status between commands.
 STATES: Final = {"I": "idle", "T": "idle in transaction", "E": "idle in transaction (aborted)"}
-#: Connections beyond `max_connections` that may be between their first byte and their admission, or bring a cancel request.
+#: Further connections, beyond `max_connections`, that may be unauthenticated or carry a cancel request.
 UNADMITTED_MAX: Final = 100
 
 
@@ -49,7 +49,7 @@ class Host:
     log_connections: bool = False
 
     def require_room(self, *, superuser: bool = True) -> None:
-        """Raises TooManyConnections where one more session is too many."""
+        """Raise TooManyConnections if one more session would exceed the limit."""
         free = self.max_connections - self.registry.sessions_of_server()
         if free <= 0:
             raise too_many()

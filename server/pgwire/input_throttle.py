@@ -1,7 +1,8 @@
-"""The pauses in reading from a client: the kernel holds back what would be more than the bound.
+"""Pauses reading from a client at a bound, so that the kernel holds further input back.
 
-While we wait for the client to read, the bound is a larger one, and while we wait for a message there is none, since one that is
-longer must still arrive whole. While reading is paused, the kernel is asked now and then whether the client has hung up.
+The bound is larger while the server waits for the client to read. There is none while the server waits for a message,
+since a message that is longer than the bound must still arrive whole. While reading is paused, the kernel is polled to
+learn whether the client has hung up.
 """
 
 from __future__ import annotations
@@ -17,19 +18,18 @@ from wire.pg.connection import Connection, State
 #: Bytes of unread input at which reading pauses: normally, and while we wait for the client to read.
 INBOUND_BYTES_MAX: Final = 1 << 20
 INBOUND_STALLED_BYTES_MAX: Final = 64 << 20
-#: The same before it is known who the client is, who has to wait there for nothing but us.
+#: The same for a client that is not authenticated, which must wait for the server's answers before it sends more.
 INBOUND_STRANGER_BYTES_MAX: Final = 64 << 10
 _STRANGER: Final = frozenset((State.STARTUP, State.ENCRYPTING, State.AUTHENTICATING))
-#: How often a socket that is not read is asked whether its client has hung up.
+#: Seconds between two checks whether the client of a paused socket has hung up.
 POLL_SECONDS: Final = 0.5
 
 
 class InputThrottle:
     """See the module's docstring.
 
-    on_gone: called when the client has hung up while reading was paused.
-    is_reading: whether the socket is read. is_awaited: whether a message is waited for. is_stalled: whether the client has to read
-    before we go on.
+    on_gone: called when the client has hung up while reading was paused. is_reading: whether the socket is read.
+    is_awaited: whether the server waits for a message. is_stalled: whether the server waits for the client to read.
     """
 
     def __init__(self, connection: Connection, socket: ClientSocket, on_gone: Callable[[], None]) -> None:
@@ -42,7 +42,7 @@ class InputThrottle:
         self._timer: asyncio.TimerHandle | None = None
 
     def adjust(self) -> None:
-        """Pause or go on, as the bound says now."""
+        """Pause or resume reading, by the current bound."""
         if self._connection.state in _STRANGER:
             bound = INBOUND_STRANGER_BYTES_MAX
         else:
@@ -73,7 +73,7 @@ class InputThrottle:
             self._timer = asyncio.get_running_loop().call_later(POLL_SECONDS, self._poll)
 
     def _poll(self) -> None:
-        """Reading is paused and would not tell that the client has gone."""
+        """Check whether the client has hung up, which a paused transport does not report."""
         self._timer = None
         transport = self._socket.transport
         if transport is None or transport.is_closing():
@@ -83,7 +83,7 @@ class InputThrottle:
         if poller.poll(0):
             self._on_gone()
             return
-        # All connections together may hold less by now.
+        # All connections together may hold less now, which raises the bound.
         self.adjust()
         if not self.is_reading:
             self._timer = asyncio.get_running_loop().call_later(POLL_SECONDS, self._poll)

@@ -1,12 +1,12 @@
-"""Interrupting a session's task: cancel requests, timeouts, shutdown, a client that has gone.
+"""Interrupts of a session's task: cancel requests, timeouts, shutdown, a client that has disconnected.
 
-An interrupt is a cause (the error that the client will see) and an `asyncio` cancellation of the session's task, delivered
-only where the session said that it may be: inside `command` (anything) or `idle` (only what ends the session). Outside
-of both the session is cleaning up and must not be disturbed; a fatal cause then waits for the next such place, and a
-cancel request is dropped, as PostgreSQL drops one that arrives between commands.
+An interrupt is a cause (the error that the client will see) and an `asyncio` cancellation of the session's task. It is
+delivered only where the session allows it: inside `command` (any interrupt) or `idle` (only one that ends the session).
+Outside of both the session is cleaning up and must not be disturbed; a fatal cause then waits for the next such place,
+and a cancel request is dropped, as PostgreSQL drops one that arrives between commands.
 
-Rejected: a task for each command that can be cancelled whole. It costs a task switch for each message, and the session's
-state would be shared between two tasks.
+Rejected: a task for each command that can be cancelled as a whole. It costs a task switch for each message, and the
+session's state would be shared between two tasks.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ T = TypeVar("T")
 
 
 class ClientGone(FatalError):
-    """The connection is lost: nobody is left to be told."""
+    """The connection is lost: no client is left to be told."""
 
     default_sqlstate = "08006"
 
 
 class _Within:
-    """A place where interrupts are let in, entered for each message: one object for all of them."""
+    """A context in which interrupts are delivered, entered for each message: one object for all of them."""
 
     __slots__ = ("_command", "_interrupts")
 
@@ -59,11 +59,13 @@ class Interrupts:
 
     @property
     def fatal_error(self) -> FatalError | None:
-        """Why the session must end, if it must."""
+        """The error with which the session must end, if it must."""
         return self._fatal
 
     def request(self, cause: SqlError) -> None:
-        """Interrupt with `cause`. The first one counts, but one that ends the session goes before one that does not."""
+        """Interrupt the session with `cause`. The first cause counts, but one that ends the session overrides one that
+        does not.
+        """
         if isinstance(cause, FatalError):
             if self._fatal is not None:
                 return
@@ -78,14 +80,15 @@ class Interrupts:
             self._cause = cause
 
     def command(self) -> _Within:
-        """Within: any interrupt is raised as its cause from whatever is awaited."""
+        """Return a context in which any interrupt is raised as its cause at an await."""
         return self._command
 
     async def run_undisturbed(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Await what must not be left half-way, a commit: it would be told as cancelled and have taken place.
+        """Await a call that must not be left half-way, such as a commit, which would be reported as cancelled although
+        it has taken place.
 
-        Of the interrupts that come meanwhile a cancel request is dropped, as PostgreSQL drops one; what ends the session
-        waits for the next place.
+        Of the interrupts that arrive meanwhile, a cancel request is dropped, as PostgreSQL drops one; a cause that ends
+        the session waits for the next context.
         """
         before = self._in_command, self._in_idle
         self._in_command = self._in_idle = False
@@ -95,11 +98,13 @@ class Interrupts:
             self._in_command, self._in_idle = before
 
     def idle(self) -> _Within:
-        """Within: only a cause that ends the session is raised."""
+        """Return a context in which only a cause that ends the session is raised."""
         return self._idle
 
     def enter(self, *, command: bool) -> None:
-        """Let interrupts in: all of them, or those that end the session. Raises what ends it, if something does already."""
+        """Allow interrupts: all of them, or those that end the session. Raises the cause if the session must end
+        already.
+        """
         if self._fatal:
             raise self._fatal
         if command:
@@ -108,7 +113,7 @@ class Interrupts:
             self._in_idle = True
 
     def leave(self, *, command: bool) -> None:
-        """Let no more in. Raises the cause of the one that came."""
+        """Allow no more interrupts. Raises the cause of the one that came."""
         if command:
             self._in_command = False
         else:
@@ -116,7 +121,7 @@ class Interrupts:
         self._raise_cause()
 
     def _raise_cause(self) -> None:
-        """Take back our cancellation of the task and raise why it was made."""
+        """Undo the cancellation of the task by this object, and raise its cause."""
         if self._cause is not None:
             cause, self._cause = self._cause, None
             self._task.uncancel()

@@ -1,4 +1,4 @@
-"""The listening socket for PostgreSQL clients: a session for each connection, and their common end.
+"""The listening socket for PostgreSQL clients: makes a session for each connection, and ends all of them.
 
     listener = Listener(engine.session.session, ListenerOptions(max_connections=500))
     await listener.start("127.0.0.1", 5432)
@@ -6,9 +6,10 @@
     await listener.drain()
     await listener.close()
 
-`close` returns when nothing is left of any session: no task, no socket, nothing of what they ran.
+`close` returns when nothing is left of any session: no task, no socket, and nothing that they ran.
 
-A member that is one of several processes does not listen: it is handed its clients' sockets (`take_clients`).
+A member that is one of several processes does not listen: the dispatcher hands it its clients' sockets
+(`take_clients`).
 """
 
 from __future__ import annotations
@@ -41,24 +42,25 @@ from wire.pg.input_budget import InputBudget
 
 log: Final = logging.getLogger(__name__)
 
-#: How long sessions may take to end once they were told to, before their tasks are cancelled.
+#: Seconds for sessions to end before their tasks are cancelled.
 _END_SECONDS: Final = 10.0
-#: From one line of the log about descriptors that run short to the next.
+#: Seconds between two log lines about scarce descriptors.
 _LOG_SECONDS: Final = 60.0
 
 
 def trust() -> Gate:
-    """Everybody is who they say."""
+    """Return a gate that trusts all clients."""
     return Gate(Access(trusted=parse("host all all all trust", "default")))
 
 
 @dataclass(frozen=True, slots=True)
 class ListenerOptions:
-    """max_connections: sessions at once. superuser_reserved_connections: so many of them are for superusers only.
-    authentication_timeout: seconds. gate: who is let in. limits: of the protocol. member: this member's name.
-    input_bytes_max: what all clients together may have sent and not had taken, before long messages are refused.
-    output_bytes_max: what encoded rows for all clients may hold, before pages become smaller. door: of a lite member.
-    ended: the history of statements."""
+    """max_connections: the number of sessions at a time. superuser_reserved_connections: how many of them are for
+    superusers only. authentication_timeout: seconds. gate: authenticates clients. limits: of the protocol. member: this
+    member's name. input_bytes_max: the total unread input of all clients beyond which long messages are refused.
+    output_bytes_max: the total of encoded rows for all clients beyond which pages become smaller. door: of a lite
+    member. ended: the history of statements.
+    """
 
     max_connections: int = 500
     superuser_reserved_connections: int = 0
@@ -75,14 +77,14 @@ class ListenerOptions:
 
 
 class Listener:
-    """See the module's docstring. Made on the loop that it runs on."""
+    """See the module's docstring. Made on the loop on which it runs."""
 
     def __init__(self, new_session: SessionFactory, options: ListenerOptions | None = None) -> None:
         self._options = options or ListenerOptions()
         self.registry = SessionRegistry(self._options.member, StatementStatistics(self._options.statements_max))
-        #: What clients have sent and nobody has taken yet.
+        #: The unread input of all clients.
         self.input = InputBudget(self._options.input_bytes_max)
-        #: What is encoded for clients and was not written yet.
+        #: The encoded output for all clients that is not written yet.
         self.output = OutputBudget(self._options.output_bytes_max)
         self._host = Host(
             self.registry,
@@ -110,7 +112,7 @@ class Listener:
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        """Where it listens; the port is the real one where 0 was asked for."""
+        """The addresses on which it listens; the port is the actual one if 0 was requested."""
         if self._place is not None:
             return list(self._place.addresses)
         sockets = self._server.sockets if self._server else ()
@@ -118,7 +120,7 @@ class Listener:
 
     @property
     def connections(self) -> int:
-        """Sockets that are open, admitted or not."""
+        """The number of open sockets, admitted or not."""
         return len(self._sessions)
 
     async def start(self, host: str, port: int) -> None:
@@ -126,7 +128,7 @@ class Listener:
         self._server = await asyncio.get_running_loop().create_server(self._accept, host, port, backlog=512)
 
     def take_clients(self, place: Place) -> None:
-        """Take the clients that this process is handed, in place of listening."""
+        """Accept the clients that the dispatcher hands to this process, instead of listening."""
         self._place = place
         self.registry.share(place)
         place.watch(self._attach)
@@ -140,7 +142,7 @@ class Listener:
         try:
             await asyncio.get_running_loop().connect_accepted_socket(self._accept, client)
         except OSError as error:
-            # It has gone already.
+            # The client has disconnected already.
             log.debug("a client's connection could not be taken: %s", error)
             client.close()
             self._note_closed()
@@ -165,9 +167,11 @@ class Listener:
         task.add_done_callback(self._on_ended)
 
     def _make_room(self) -> bool:
-        """End a connection of a client that has not proved who it is, in favour of a newcomer: who is silent must not keep others
-        out, among them superusers, whom nobody knows before they have spoken. Of the address that has most of them it is the one
-        that has been there longest, so that whoever floods the port from one address is in its own way alone."""
+        """End the connection of an unauthenticated client in favour of a new one. Silent clients must not keep others
+        out, among them superusers, who are not known before they have authenticated. The victim is the oldest
+        connection of the address that has the most unauthenticated ones, so that a flood from one address only
+        displaces itself. Returns whether there was one.
+        """
         strangers = [(task, session) for task, session in self._sessions.items() if session.admission.is_stranger]
         if not strangers:
             return False
@@ -177,7 +181,9 @@ class Listener:
         return True
 
     def _short_of_descriptors(self, descriptor: int) -> bool:
-        """The log is told once a minute at most: newcomers for which others have given way come and go at the bound."""
+        """Return whether descriptors are scarce. This is logged at most once a minute, since at the limit new clients
+        displace others all the time.
+        """
         scarce, now = descriptors.scarce(descriptor), asyncio.get_running_loop().time()
         if scarce and now - self._scarce_logged >= _LOG_SECONDS:
             self._scarce_logged = now
@@ -198,8 +204,9 @@ class Listener:
             self._place.counts.note_closed(self._place.number)
 
     async def drain(self) -> None:
-        """Let nobody in any more, which newcomers are told (57P03), and end each session with its transaction; returns when
-        all have ended that have a client."""
+        """Admit no new clients, who get an error (57P03), and end each session after its transaction. Returns when all
+        sessions that have a client have ended.
+        """
         self._draining = True
         serving = [task for task, session in self._sessions.items() if session.is_serving]
         for session in self._sessions.values():

@@ -1,16 +1,17 @@
-"""Lite members: they accept clients and keep no data, so they run no query over tables themselves.
+"""Lite members: they accept clients and store no data, so they run no queries over tables themselves.
 
-Such a member either refuses (`sluice.lite_routing = refuse`: the session is here, answers what reads no table, and says
-like a hot standby that it is read-only, so that a driver with several hosts in its URL goes to a data member), or it is a
-door (`forward`): the connection is carried to a data member, byte for byte, from the startup packet on. Suspended portals,
-COPY, notices and the end are then the data member's, whose process id and key the client gets; a cancel request that
-comes to the door is routed by them (`server.cluster.routing`).
+A lite member treats a client in one of two ways. With `sluice.lite_routing = refuse` the session is on this member: it
+answers statements that read no table, and reports itself as read-only like a hot standby, so that a driver with several
+hosts in its URL goes to a data member. With `forward` the member is a door: it relays the connection to a data member,
+byte for byte, from the startup packet on. Suspended portals, COPY, notices and the shutdown are then the data member's.
+The client gets the data member's process id and key, by which a cancel request that reaches the door is routed
+(`server.cluster.routing`).
 
-The door has looked at the client first (`trust`); the data member sees the door's address and has to trust that one.
-Which way it goes is decided by the startup packet, or the configuration: later there is no way back.
+The door authenticates the client first, by its own rules; the data member sees the door's address and has to trust it
+(`trust`). The startup packet or the configuration decides between the two ways, which cannot be changed later.
 
-Rejected: forwarding statement by statement. It needs a second session that mirrors the first one's transaction, settings,
-prepared statements and portals, and would be wrong wherever it forgot one.
+Rejected: forwarding statement by statement. It needs a second session that mirrors the first one's transaction,
+settings, prepared statements and portals, and would be wrong wherever the mirror is incomplete.
 """
 
 from __future__ import annotations
@@ -32,14 +33,16 @@ from wire.pg import messages as m
 
 log: Final = logging.getLogger(__name__)
 ROUTING: Final = "sluice.lite_routing"
-#: How long a data member may take to answer before the next one is tried.
+#: Seconds for a data member to answer before the next one is tried.
 _CONNECT_SECONDS: Final = 5.0
-#: How long either side may take to read what was on its way when the other side ended.
+#: Seconds for one side to read the pending data after the other side has closed.
 _CLOSE_SECONDS: Final = 5.0
 
 
 class _Side(asyncio.Protocol):
-    """One of the two sockets of a relay: what it reads, the other writes; it reads no faster than the other can."""
+    """One of the two sockets of a relay. The other one writes what this one reads; it reads no faster than the other
+    can write.
+    """
 
     def __init__(self, closed: asyncio.Event) -> None:
         self.transport: asyncio.Transport | None = None
@@ -67,15 +70,16 @@ class _Side(asyncio.Protocol):
         return None if transport is None or transport.is_closing() else transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing in the protocol is said into a socket that only one side has closed: the other one ends too, after
-        what was on its way to it."""
+        """Close the other socket after its pending output is written. The protocol has no use for a half-closed
+        connection.
+        """
         self._closed.set()
         if (sink := self._other_end()) is not None:
             sink.close()
 
 
 class Relay:
-    """One client's connection carried to a data member. `run` returns when both sockets are closed."""
+    """One client's connection relayed to a data member. `run` returns when both sockets are closed."""
 
     def __init__(self, client: ClientStream, startup: bytes, members: list[MemberInfo]) -> None:
         self._client = client
@@ -85,7 +89,9 @@ class Relay:
         self._closed: list[asyncio.Event] = []
 
     async def run(self) -> None:
-        """Raises CannotConnectNow where no data member takes the connection; the client can still be told."""
+        """Relay until the end. Raises CannotConnectNow if no data member accepts the connection; the client can still
+        be told.
+        """
         far = await self._reach()
         near = self._side()
         taken = self._client.hand_over()
@@ -111,7 +117,9 @@ class Relay:
         return self._sides[-1]
 
     async def _reach(self) -> _Side:
-        """A connection to the first data member that takes one; it is not read before its other side is there."""
+        """Connect to the first data member that accepts. The connection is not read before its other side is
+        connected.
+        """
         side = self._side()
         for member in self._members:
             address = Address.parse(member.client)
@@ -129,7 +137,7 @@ class Relay:
         raise CannotConnectNow("no data member can be reached", hint="Connect again when one is up.")
 
     async def _wait_for_end(self) -> None:
-        """Until one side has closed, and then, for a while, until the other has taken what was on its way."""
+        """Wait until one side has closed, and then for a limited time until the other has taken its pending data."""
         waiting = [asyncio.ensure_future(event.wait()) for event in self._closed]
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -145,25 +153,26 @@ class Relay:
 
 
 class LiteDoor:
-    """A lite member's treatment of new clients. mesh: where data members are found. default: the configuration's
-    `sluice.lite_routing`."""
+    """A lite member's treatment of new clients. mesh: knows the data members. default: the configuration's
+    `sluice.lite_routing`.
+    """
 
     def __init__(self, mesh: Mesh, default: str) -> None:
         self._mesh = mesh
         self._default = default
 
     def forwards(self, settings: Mapping[str, str]) -> bool:
-        """Whether a client that began with these settings is carried on. Raises InvalidParameterValue."""
+        """Return whether a client with these startup settings is relayed. Raises InvalidParameterValue."""
         asked = next((value for name, value in settings.items() if name.lower() == ROUTING), self._default)
         return SETTINGS[ROUTING].read(asked) == "forward"
 
     def relay(self, client: ClientStream, startup: m.Startup) -> Relay:
-        """To the data member with the least to do; to the others if it does not answer."""
+        """Return a relay to the data member with the least load, or to the others if it does not answer."""
         return Relay(client, _packet(startup), sorted(initiators(self._mesh), key=lambda member: member.load))
 
 
 def _packet(startup: m.Startup) -> bytes:
-    """The startup packet as it came; its strings are UTF-8 (`wire.pg.messages.decode_startup`)."""
+    """Return the startup packet in its original form; its strings are UTF-8 (`wire.pg.messages.decode_startup`)."""
     major, minor = startup.protocol
     words = [word for pair in startup.parameters.items() for word in pair]
     body = struct.pack("!HH", major, minor) + b"".join(word.encode() + b"\0" for word in words) + b"\0"

@@ -1,4 +1,4 @@
-"""The listener for clients, as a member's configuration has it."""
+"""Makes the listener for clients from a member's configuration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def new_listener(config: Config, engine: Engine, gate: Gate, mesh: ServerMesh) -> Listener:
-    """The listener of a member, not started."""
+    """Return the listener of a member, which is not started."""
     return Listener(
         engine.session,
         ListenerOptions(

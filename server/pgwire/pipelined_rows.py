@@ -1,15 +1,18 @@
-"""Runs of pipelined executions of one INSERT, taken as one batch of rows.
+"""Runs of pipelined executions of one INSERT, executed as one batch of rows.
 
-A client that inserts many rows in a pipeline (psycopg's `executemany`, asyncpg's, JDBC's batches) sends Bind, Describe and
-Execute for each, and reads later. As long as the next message has arrived already and may belong to such a run, its rows only
-wait; then they run as one statement (`engine.session.engine_session.EngineSession.execute_rows`). The client is told in the order
-in which it asked: answers wait with the rows, each CommandComplete where its Execute stood.
+A client that inserts many rows in a pipeline (psycopg's `executemany`, asyncpg's, JDBC's batches) sends Bind, Describe
+and Execute for each row, and reads the answers later. As long as the next message has arrived already and may belong to
+such a run, the rows are only collected; then they run as one statement
+(`engine.session.engine_session.EngineSession.execute_rows`). The answers keep the order of the requests: they wait with
+the rows, each CommandComplete in the place of its Execute.
 
-Where one of the rows is refused, or they cannot be taken together, nothing was done: they run one after the other, as they would
-have without this. So the row that fails gets its own error, those before it are answered, and nothing is done of later ones.
+If one of the rows is refused, or the rows cannot be taken together, nothing has been done, and they run one after
+another, as they would have without batching. So the row that fails gets its own error, the rows before it are answered,
+and later rows are not executed.
 
-A run ends before anything else is done: before a message that does not continue it, before an error is told, before the session
-waits for the client. It is bounded in rows; what it holds of values has arrived within the bound of unread input.
+A run ends before anything else is done: before a message that does not continue it, before an error is reported, before
+the session waits for the client. Its number of rows is bounded; the values that it holds have arrived within the bound
+of unread input.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ _TAG: Final = "INSERT 0 1"
 
 
 def continues(exchange: Exchange, message: m.FrontendMessage) -> bool:
-    """Whether a message may be answered before the rows that wait are there."""
+    """Return whether a message may be handled before the waiting rows have run."""
     rows, commands = exchange.rows, exchange.commands
     if rows is None or rows.is_full:
         return False
@@ -43,7 +46,7 @@ def continues(exchange: Exchange, message: m.FrontendMessage) -> bool:
 
 
 def waits(exchange: Exchange, portal: Portal) -> bool:
-    """Whether an Execute may wait for the rows that follow it; then it does."""
+    """Return whether an Execute waits for the rows that follow it; if so, it is added to the run."""
     if exchange.rows is None:
         if not exchange.stream.connection.is_executing_on or not exchange.commands.takes_rows(portal.command):
             return False
@@ -54,7 +57,9 @@ def waits(exchange: Exchange, portal: Portal) -> bool:
 
 
 async def run(exchange: Exchange) -> None:
-    """Run the rows that wait, and tell the client. Raises SqlError for the first that fails, after the answers before it."""
+    """Run the waiting rows, and send the answers. Raises SqlError for the first row that fails, after the answers
+    before it.
+    """
     rows, exchange.rows = exchange.rows, None
     if rows is None:
         return

@@ -1,8 +1,8 @@
-"""Notices of how far a statement has come, for clients that ask for them: `SET sluice.progress = 2` (seconds).
+"""Notices of a statement's progress, for clients that ask for them: `SET sluice.progress = 2` (seconds).
 
-What is known is told in one line: how long the statement has run, on which engine, how many of Spark's tasks have succeeded, and
-how many rows have been read. The first notice is sent when one interval has passed, then at most one in each, and none within
-another message (`server.pgwire.client_stream`).
+A notice is one line: how long the statement has run, on which engine, how many of Spark's tasks have succeeded, and how
+many rows have been read, as far as known. The first notice is sent after one interval, then at most one in each
+interval, and none within another message (`server.pgwire.client_stream`).
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ class ProgressReports:
 
 
 def progress_line(progress: Progress, active: Portal | None, seconds: float) -> str:
-    """Say in words how far a statement has come. active: what runs; None: the statement is not planned yet. seconds: since it
-    began."""
+    """Describe a statement's progress in one line. active: the portal that runs; None: the statement is not planned
+    yet. seconds: since its start.
+    """
     parts = [f"progress: {_phase(progress, active)} for {seconds:.0f} s"]
     if active is None or _query_of(active) not in (None, progress.query):
         return parts[0]
@@ -64,7 +65,7 @@ def progress_line(progress: Progress, active: Portal | None, seconds: float) -> 
 
 
 def _query_of(portal: Portal) -> QueryId | None:
-    """The query whose rows a portal gives: of a FETCH, its cursor's."""
+    """Return the query whose rows a portal gives: for a FETCH, that of its cursor."""
     execution = portal.execution
     return execution.portal.query if isinstance(execution, Fetching) else portal.query
 

@@ -1,6 +1,6 @@
-"""Rows on their way to a client: their description, and batches turned into DataRow bytes page by page.
+"""Sends rows to a client: their description, and batches encoded as DataRow bytes page by page.
 
-Between `server.cursors.portal`, which has the rows, and `server.pgwire.client_stream`, which has the socket.
+It stands between `server.cursors.portal`, which has the rows, and `server.pgwire.client_stream`, which has the socket.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wire.types.text_settings import OutputSettings
 
 
 def row_description(columns: Sequence[ResultColumn], formats: Sequence[int]) -> m.RowDescription:
-    """RowDescription; `formats` has one entry a column."""
+    """Return a RowDescription; `formats` has one entry per column."""
     return m.RowDescription(tuple(map(_field, columns, formats)))
 
 
@@ -31,9 +31,9 @@ def _field(column: ResultColumn, form: int) -> m.Field:
 
 
 def spread_formats(formats: Sequence[int], count: int, complaint: str) -> tuple[int, ...]:
-    """One format code for each of `count` items: none given is all text, one is for all.
+    """Return one format code for each of `count` items: no code means text for all, one code applies to all.
 
-    complaint: the error's words for another number of codes, with the two numbers to be put in.
+    complaint: the error message for any other number of codes, with placeholders for the two numbers.
     """
     if not formats:
         return (TEXT,) * count
@@ -45,14 +45,16 @@ def spread_formats(formats: Sequence[int], count: int, complaint: str) -> tuple[
 
 
 def require_known(formats: Sequence[int]) -> None:
-    """Raises InvalidParameterValue for a format code that is neither text nor binary."""
+    """Raise InvalidParameterValue for a format code that is neither text nor binary."""
     for form in formats:
         if form not in (TEXT, BINARY):
             raise InvalidParameterValue(f"unsupported format code: {form}")
 
 
 def row_encoder(columns: Sequence[ResultColumn], formats: Sequence[int], settings: OutputSettings) -> RowEncoder:
-    """Return an encoder of rows of these columns. Raises InvalidParameterValue: a result's formats are looked at no earlier."""
+    """Return an encoder of rows of these columns. Raises InvalidParameterValue: the formats of a result are not
+    checked earlier.
+    """
     require_known(formats)
     return RowEncoder([encoded_column(column.type) for column in columns], formats, settings)
 
@@ -64,7 +66,7 @@ def encoded_column(typ: SqlType) -> EncodedColumn:
 
 
 async def send_rows(stream: ClientStream, encoder: RowEncoder, run: Run, page_bytes: int) -> int:
-    """Send the rows of a movement, in pages, at the client's pace. Returns how many there were. page_bytes: as for `Pages`."""
+    """Send the rows of a movement, in pages, at the client's pace. Returns their number. page_bytes: as for `Pages`."""
     pages = Pages(stream, run, page_bytes)
     while (page := await pages.next_page()) is not None:
         await stream.send_long(m.Rows(encoder.encode(page)))
@@ -72,8 +74,9 @@ async def send_rows(stream: ClientStream, encoder: RowEncoder, run: Run, page_by
 
 
 class Pages:
-    """The rows of a movement, in pages that are encoded and sent as a whole. page_bytes: their size, which becomes smaller while
-    many clients do not read (`server.pgwire.output_budget`)."""
+    """The rows of a movement, in pages that are encoded and sent as a whole. page_bytes: their size, which is reduced
+    while many clients do not read (`server.pgwire.output_budget`).
+    """
 
     def __init__(self, stream: ClientStream, run: Run, page_bytes: int) -> None:
         self._stream = stream
@@ -82,7 +85,7 @@ class Pages:
         self._rest: pa.RecordBatch | None = None
 
     async def next_page(self) -> pa.RecordBatch | None:
-        """The next rows; None at the end."""
+        """Return the next page; None at the end."""
         batch, self._rest = self._rest, None
         if batch is None and (batch := await self._run.next_batch()) is None:
             return None

@@ -1,6 +1,6 @@
-"""The statement that a session runs, whichever door its client has come through: its portal, clock, record and log.
+"""The statement that a session runs, through whichever door its client has come: its portal, clock, record and log.
 
-`server.pgwire.exchange_of_messages` adds the PostgreSQL protocol's socket; `server.http.session` has none. Whoever cleans up
+`server.pgwire.exchange_of_messages` adds the PostgreSQL protocol's socket; `server.http.session` has none. The cleanup
 after an error finds here what ran (`active`).
 """
 
@@ -29,7 +29,9 @@ from wire.errors import ConfigurationLimitExceeded, QueryCanceled, SqlError
 
 
 def _rows(portal: Portal, tag: str) -> int:
-    """Return the number of rows that a statement gave or changed, by all its pages; 0 where its tag counts none (EXPLAIN, SHOW)."""
+    """Return the number of rows that a statement gave or changed, over all its pages; 0 if its tag has no count
+    (EXPLAIN, SHOW).
+    """
     if tag.startswith("SELECT ") and portal.columns is not None and portal.cursor is not None:
         return portal.cursor.position
     return _count_of(tag)
@@ -38,11 +40,11 @@ def _rows(portal: Portal, tag: str) -> int:
 class Running:
     """See the module's docstring.
 
-    commands, settings: the session's. interrupt: stops what runs, with a cause. others: how many statements the same user's
-    other sessions run. counts, statistics: the member's, of statements that have ended. records: makes the records of its
-    statements. origin: the session, for the log. active: the portal that runs now; whoever finds one after an error closes it.
-    record: of the statement that is read, planned or run, until it is over; a suspended portal has its own. query, query_start,
-    transaction_start: for pg_stat_activity; seconds since the epoch.
+    commands, settings: the session's. interrupt: stops what runs, with a cause. others: returns how many statements the
+    same user's other sessions run. counts, statistics: the member's, of statements that have ended. records: makes the
+    records of its statements. origin: returns the session, for the log. active: the portal that runs now; the cleanup
+    after an error closes it. record: of the statement that is parsed, planned or run, until it is over; a suspended
+    portal has its own. query, query_start, transaction_start: for pg_stat_activity; seconds since the epoch.
     """
 
     def __init__(
@@ -75,11 +77,11 @@ class Running:
         self._timeout: asyncio.TimerHandle | None = None
 
     def read(self, text: str) -> None:
-        """A text is going to be parsed, which may take long."""
+        """Begin the record of a text before it is parsed, which may take long."""
         self._note(self._records.begin(text, self.commands.engine.new_query_id, self.settings.now.traceparent))
 
     def note_parsed(self) -> None:
-        """The text has been parsed."""
+        """Record the end of parsing."""
         if self.record is not None:
             self.record.parse = self.record.seconds
 
@@ -87,7 +89,7 @@ class Running:
         self.record = self.commands.engine.record = record
 
     def begin(self, text: str, *, shared: bool = False) -> None:
-        """A statement begins, or a step towards one: its transaction and its clock start unless they have."""
+        """Begin a statement, or a step towards one: start its transaction and its clock unless they have started."""
         if not self.commands.block.open:
             self.transaction_start = time.time()
         self._text, self.query_start, self._begun = text[:ACTIVITY_BYTES], time.time(), time.monotonic()
@@ -98,8 +100,9 @@ class Running:
         self.commands.transaction.start(shared=shared)
 
     def require_usable(self, statement: Statement | None) -> None:
-        """In a failed block only what ends it is let through; an empty query too, since it does nothing. The same holds where the
-        user runs as many statements as he may."""
+        """Raise an error if the block has failed, or if the user already runs as many statements as allowed.
+        Statements that end a block, and the empty query, are always let through.
+        """
         if statement is not None and not isinstance(statement, EXITS):
             self.commands.block.require_usable()
             limit = self.settings.now.statements_max
@@ -110,7 +113,9 @@ class Running:
                 )
 
     def statements(self) -> list[StatementRecord]:
-        """The records of what is read, planned, run or suspended in this session. May be called from any thread."""
+        """Return the records of the statements that this session parses, plans, runs or has suspended. May be called
+        from any thread.
+        """
         active, record = self.active, self.record
         moved = active.execution.portal if active is not None and isinstance(active.execution, Fetching) else None
         found: list[StatementRecord] = []
@@ -125,7 +130,7 @@ class Running:
 
     @property
     def query(self) -> str:
-        """The text of the statement that has begun last, as pg_stat_activity shows it."""
+        """The text of the statement that began last, as pg_stat_activity shows it."""
         return activity_text(self._text)
 
     @property
@@ -136,7 +141,7 @@ class Running:
     # -- the statement's clock -----------------------------------------------------------------------------------
 
     def start_clock(self) -> None:
-        """statement_timeout begins to run, unless it does."""
+        """Start the clock of statement_timeout, unless it runs."""
         seconds = self.settings.now.statement_timeout
         if seconds and self._timeout is None:
             loop = asyncio.get_running_loop()
@@ -154,7 +159,7 @@ class Running:
     # -- running -------------------------------------------------------------------------------------------------
 
     async def open(self, portal: Portal) -> None:
-        """Begin to run a portal; from here on it is the active one."""
+        """Begin to run a portal, which becomes the active one."""
         self.active, record, begun = portal, self.record, time.monotonic()
         portal.record = record
         await self.commands.open(portal)
@@ -162,20 +167,22 @@ class Running:
             return
         record.record_start(time.monotonic() - begun)
         if self.commands.engine.record is None:
-            # DECLARE: the cursor that it has made has its record, which is over when the cursor is closed.
+            # After DECLARE the record belongs to the new cursor, and ends when the cursor is closed.
             self.record = portal.record = None
         else:
             record.portal, record.position = portal.name or None, portal.cursor
 
     def resume(self, portal: Portal) -> None:
-        """A portal that was suspended runs on."""
+        """Note that a suspended portal runs on."""
         if portal.record is not None:
             portal.record.state = "running"
             self._note(portal.record)
 
     def complete(self, portal: Portal, tag: str, seconds: float | None = None) -> None:
-        """A statement has run to its end: count it. seconds: what it took, where it is one of several that ran together:
-        whoever ran them ends their record. Otherwise it is the time since `begin` and what the portal's earlier pages took."""
+        """Count a statement that has run to its end. seconds: its duration, if it is one of several that ran together,
+        whose record the caller ends. Otherwise the duration is the time since `begin` plus that of the portal's earlier
+        pages.
+        """
         if seconds is None:
             seconds = portal.seconds + self.seconds
             self.end(_count_of(tag))
@@ -190,7 +197,7 @@ class Running:
             self._statistics.add(self._records.user, found, seconds, _rows(portal, tag), engine)
 
     async def log_slow_plan(self, portal: Portal) -> None:
-        """Log the plan of a query that has run and took `auto_explain.log_min_duration` and longer."""
+        """Log the plan of a query that took at least `auto_explain.log_min_duration`."""
         view, seconds, statement = self.settings.now.log, self.seconds, portal.command.statement
         if not 0 <= view.plan_min_duration <= seconds or not isinstance(statement, Query):
             return
@@ -201,27 +208,31 @@ class Running:
         self.log.plan(seconds, portal.source or statement.text, plan)
 
     def end(self, rows: int = 0) -> None:
-        """The statement has run to its end. rows: how many it has changed or given, where no cursor counts them."""
+        """End the record of a statement that has run to its end. rows: the number of rows changed or given, if no
+        cursor counts them.
+        """
         record, self.record = self.record, None
         if record is not None and not record.is_finished:
             record.rows = rows
             self._records.end(record, "finished")
 
     def _on_portal_closed(self, portal: Portal) -> None:
-        """A portal is closed: its statement is over, unless it is the one that runs, of which more will be said."""
+        """End the record of a closed portal, unless it is that of the current statement, whose end is recorded
+        separately.
+        """
         record = portal.record
         if record is not None and record is not self.record and not record.is_finished:
             self._records.end(record, "failed" if portal.state is PortalState.FAILED else "finished")
 
     def over(self) -> None:
-        """The command is over."""
+        """End the command."""
         self._note(None)
         self.stop_clock()
         if not self.commands.block.open:
             self.transaction_start = None
 
     async def abandon(self, error: SqlError) -> None:
-        """After an error: end what ran and the transaction, as far as an error ends it."""
+        """Clean up after an error: end what ran, and the transaction as far as an error ends it."""
         self._counts.count_failed(error.sqlstate)
         self.log.error(error)
         self.stop_clock()
@@ -240,7 +251,7 @@ class Running:
             self._records.end(record, "cancelled" if cancelled else "failed", error)
 
     async def release(self) -> None:
-        """The session ends: close what runs and everything that is suspended, roll back, end the engine's session."""
+        """End the session: close what runs and everything suspended, roll back, end the engine's session."""
         self._fail(QueryCanceled("the session has ended"))
         portal, self.active = self.active, None
         if portal is not None:
@@ -250,6 +261,6 @@ class Running:
 
 
 def _count_of(tag: str) -> int:
-    """The number of rows that a command tag ends in; 0 where it has none."""
+    """Return the number of rows at the end of a command tag; 0 if it has none."""
     count = tag.rpartition(" ")[2]
     return int(count) if count.isdigit() else 0

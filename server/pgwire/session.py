@@ -1,9 +1,9 @@
 """One client's connection, from its first byte to its last: the task that reads messages and has them answered.
 
-It joins what knows nothing of each other: the protocol's machine (through `server.pgwire.client_stream`), the two query
-protocols (`server.pgwire.simple_query`, `server.pgwire.extended_query`) over the session's commands, and interrupts from
-outside. Its admission (`server.pgwire.admission`) and the answering of its messages (`server.pgwire.conversation`) are parts of
-their own; here is the one place where a session begins and ends.
+A session joins parts that do not know each other: the protocol's machine (through `server.pgwire.client_stream`), the
+two query protocols (`server.pgwire.simple_query`, `server.pgwire.extended_query`) over the session's commands, and
+interrupts from outside. The admission (`server.pgwire.admission`) and the message loop (`server.pgwire.conversation`)
+are modules of their own; this module is the one place where a session begins and ends.
 
 Source: PostgreSQL 15, 55.2 "Message Flow"; postgres.c (PostgresMain).
 """
@@ -52,7 +52,7 @@ def _deaf() -> FatalError:
 
 
 class Session:
-    """See the module's docstring. `run` is its life; all else is called on the loop's thread meanwhile."""
+    """See the module's docstring. `run` serves the client; everything else is called on the loop's thread meanwhile."""
 
     pid = 0
     cancel_key = b""
@@ -71,10 +71,10 @@ class Session:
         self.visits = CursorLeases()
         self._gives_way = False
 
-    # -- from outside --------------------------------------------------------------------------------------------
+    # -- calls from outside of the task --------------------------------------------------------------------------
 
     def interrupt(self, cause: SqlError) -> None:
-        """Stop what runs, or the session if the cause is fatal. Never called from the session's own task."""
+        """Stop what runs, or end the session if the cause is fatal. Never called from the session's own task."""
         if self._interrupts is not None:
             self._interrupts.request(cause)
 
@@ -84,12 +84,12 @@ class Session:
 
     @property
     def host(self) -> str:
-        """The client's address; empty where it has none."""
+        """The client's address; empty if it has none."""
         peer = self._stream.socket.peer
         return peer[0] if peer is not None else ""
 
     def give_way(self, task: asyncio.Task[None]) -> None:
-        """End a stranger's connection for another one. task: runs the session."""
+        """End the connection of an unauthenticated client in favour of another one. task: runs the session."""
         assert self.admission.is_stranger, "whoever has proved who it is stays"
         self.admission.is_stranger, self._gives_way = False, True
         task.cancel()
@@ -102,12 +102,12 @@ class Session:
 
     @property
     def is_admitted(self) -> bool:
-        """Whether its client has been let in, and can be told why the session ends."""
+        """Whether its client is admitted, and can be told why the session ends."""
         return self._interrupts is not None
 
     @property
     def is_serving(self) -> bool:
-        """Whether it has a client: its own, or one that it carries to another member."""
+        """Whether it has a client: its own, or one that it relays to another member."""
         return self.is_admitted or self._relaying
 
     def activity(self) -> Activity:
@@ -141,7 +141,7 @@ class Session:
         if not notifications.hear(pid, said):
             return
         if notifications.fullness >= 1:
-            # Whoever says it may be this very session's task.
+            # call_soon, because the sender may be this session's own task.
             asyncio.get_running_loop().call_soon(self.interrupt, _deaf())
         else:
             self.tell_idle()
@@ -152,7 +152,7 @@ class Session:
         return talk.exchange.commands.notifications.fullness if talk is not None else 0.0
 
     def tell_idle(self) -> None:
-        """Tell a client that has nothing else to wait for what its channels have said."""
+        """Send pending notifications to a client for which nothing runs."""
         if self._conversation is not None and self._stream.connection.state is State.IDLE:
             self._conversation.exchange.tell_notifications()
             self._stream.flush()
@@ -163,10 +163,10 @@ class Session:
         own = self._beginning.user, self._beginning.database
         return self._conversation.exchange.commands if own == (user, database) else None
 
-    # -- its life ------------------------------------------------------------------------------------------------
+    # -- messages ------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Serve the client until it or we end it. Never raises, but for a cancellation of the task."""
+        """Serve the client until either side ends the session. Never raises, except when the task is cancelled."""
         farewell: FatalError | None = None
         try:
             await self._live()
@@ -209,7 +209,7 @@ class Session:
         await self._begin(beginning).run()
 
     def _begin(self, beginning: Beginning) -> Conversation:
-        """Make the engine's session and tell the client all it has to know. Raises FatalError."""
+        """Make the engine's session and send the client the start-up messages. Raises FatalError."""
         registry = self._host.registry
         registry.assign(self, beginning.protocol)
         self._log.pid = self.pid
@@ -254,10 +254,10 @@ class Session:
         if self._conversation is not None:
             self._conversation.exchange.notice(notice)
 
-    # -- its end -------------------------------------------------------------------------------------------------
+    # -- shutdown ------------------------------------------------------------------------------------------------
 
     async def _end(self, farewell: FatalError | None) -> None:
-        """Stop and release everything, say why if somebody is left to hear it, and close the socket."""
+        """Stop and release everything, tell the client the reason if it is still connected, and close the socket."""
         self._interrupts, self.admission.is_stranger = None, False
         try:
             await shielded(self._release())

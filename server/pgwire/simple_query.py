@@ -1,4 +1,5 @@
-"""The simple query protocol: a string of statements, run one after another in one transaction unless they say otherwise.
+"""The simple query protocol: runs a string of statements one after another, in one transaction unless they say
+otherwise.
 
 Source: PostgreSQL 15, 55.2.2 "Simple Query" and 55.2.2.1 "Multiple Statements in a Simple Query".
 """
@@ -18,7 +19,7 @@ async def simple_query(exchange: Exchange, message: m.Query) -> None:
     await exchange.commands.portals.close("")
     exchange.commands.prepared.drop("")
     exchange.log.on_message(message.text)
-    # The clock of the first statement runs while the text is read, as in PostgreSQL (exec_simple_query).
+    # The clock of the first statement runs while the text is parsed, as in PostgreSQL (exec_simple_query).
     exchange.start_clock()
     exchange.read(message.text)
     statements = await exchange.commands.engine.parse(message.text)
@@ -52,7 +53,7 @@ async def _run(exchange: Exchange, statement: Statement, *, last: bool) -> None:
     await exchange.log_slow_plan(portal)
     exchange.stop_clock()
     if last:
-        # Before the tag is sent: a commit that fails takes its place.
+        # Commit before the tag is sent, so that a failed commit is reported instead.
         await commands.transaction.finish_statement()
     exchange.complete(portal, tag)
     exchange.send(m.CommandComplete(tag))

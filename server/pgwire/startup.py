@@ -1,7 +1,7 @@
-"""From a new socket to a session that may begin: encryption, protocol version, parameters, authentication.
+"""The steps from a new socket to a session: encryption, protocol version, parameters, authentication.
 
-What the startup packet says is checked here in PostgreSQL's order and refused with PostgreSQL's errors; the settings in it
-are left to the engine, which knows them. Cancel requests come as startup packets too and end here.
+The startup packet is checked here in PostgreSQL's order and refused with PostgreSQL's errors; the settings in it are
+left to the engine, which knows them. Cancel requests also come as startup packets and end here.
 
 Source: PostgreSQL 15, 55.2.1 "Start-up"; postmaster.c (ProcessStartupPacket), postinit.c (process_startup_options,
 pg_split_opts), postgres.c (process_postgres_switches).
@@ -27,7 +27,7 @@ from wire.pg import messages as m
 from wire.pg.auth import Authentication, Step
 from wire.pg.connection import negotiate
 
-#: Where clients go that know no database's name yet; with one database, it is that one.
+#: The database to which clients connect that know no other name; here it is the only database.
 _MAINTENANCE: Final = "postgres"
 #: Startup parameters that are not settings.
 _NOT_SETTINGS: Final = ("user", "database", "options", "replication")
@@ -35,9 +35,9 @@ _REPLICATION_OFF: Final = ("false", "off", "no", "0", "f", "n", "fals", "fal", "
 
 
 async def read_startup(stream: ClientStream, tls: ClientTls | None) -> m.Startup | m.CancelRequest:
-    """The startup packet, after whatever encryption was asked for has been answered.
+    """Return the startup packet, after answering requests for encryption.
 
-    Raises ProtocolViolation, ClientGone, or OSError (ssl.SSLError) where the handshake fails.
+    Raises ProtocolViolation, ClientGone, or OSError (ssl.SSLError) if the handshake fails.
     """
     while True:
         message = await stream.next_event()
@@ -55,10 +55,10 @@ async def read_startup(stream: ClientStream, tls: ClientTls | None) -> m.Startup
 
 
 def check_startup(startup: m.Startup) -> tuple[Beginning, m.NegotiateProtocolVersion | None]:
-    """Validate the startup packet, and return its parameters and the answer where the client must be told of another protocol
-    version.
+    """Validate the startup packet. Returns its parameters, and the message that negotiates another protocol version if
+    one is needed.
 
-    Raises FatalError of the kinds that PostgreSQL gives.
+    Raises PostgreSQL's FatalErrors.
     """
     protocol, answer = negotiate(startup)
     parameters = startup.parameters
@@ -84,13 +84,15 @@ def _refuse_replication(value: str) -> None:
 
 
 def check_database(name: str) -> None:
-    """After authentication, so that strangers do not learn which databases there are."""
+    """Check that the database exists. This happens after authentication, so that unauthenticated clients do not learn
+    which databases there are.
+    """
     if name != DATABASE:
         raise InvalidCatalogName(f'database "{name}" does not exist')
 
 
 def read_options(options: str) -> dict[str, str]:
-    """The settings in the `options` parameter: `-c name=value`, `-cname=value` and `--name=value`."""
+    """Parse the settings in the `options` parameter: `-c name=value`, `-cname=value` and `--name=value`."""
     settings: dict[str, str] = {}
     words = iter(_split(options))
     for word in words:
@@ -111,7 +113,7 @@ def read_options(options: str) -> dict[str, str]:
 
 
 def _split(options: str) -> list[str]:
-    """Words between white space; a backslash takes the next character as it is."""
+    """Split at white space; a backslash escapes the next character."""
     words: list[str] = []
     word: list[str] | None = None
     characters = iter(options)
@@ -131,8 +133,9 @@ def _split(options: str) -> list[str]:
 async def authenticate(
     stream: ClientStream, machine: Authentication, advance: Callable[[m.PasswordMessage], Awaitable[Step]]
 ) -> None:
-    """Drive an authentication until it is granted, which the client is not told yet. advance: gives the machine's next step
-    (`server.auth.gate.Gate.advance`). Raises what the machine raises."""
+    """Run an authentication until it succeeds, which the client is not told yet. advance: returns the machine's next
+    step (`server.auth.gate.Gate.advance`). Raises the machine's errors.
+    """
     step = machine.begin()
     while True:
         for message in step:
@@ -146,7 +149,7 @@ async def authenticate(
 
 
 def as_fatal(error: SqlError) -> FatalError:
-    """Whatever goes wrong before a session has begun ends the connection."""
+    """Convert an error to a FatalError: any error before a session has begun ends the connection."""
     if isinstance(error, FatalError):
         return error
     return FatalError(

@@ -8,12 +8,12 @@ from server.cursors.portal import Portal
 from server.cursors.prepared import Command
 from wire.pg import messages as m
 
-#: Rows that are run at once. While they are taken no other client is answered, for some milliseconds.
+#: The limit of rows in one batch. While they are collected, no other client is answered for some milliseconds.
 ROWS_MAX: Final = 512
 
 
 class PipelinedRows:
-    """Executions of `command` that wait, and what the client is to be told, in order; a portal stands for its CommandComplete."""
+    """Executions of `command` that wait, and the pending answers in order; a portal stands for its CommandComplete."""
 
     def __init__(self, command: Command) -> None:
         self.command = command

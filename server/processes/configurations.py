@@ -1,7 +1,8 @@
-"""The configurations of a server's processes, made of the server's own.
+"""Derives the configurations of a server's processes from the server's own.
 
-Limits on memory are shared out. The first process has the member's name, mesh address, console, Trino's door and Spark; the others
-are `NAME.2`, `NAME.3` ..., have folders of their own below the data directory, and use the first one's Spark.
+Memory limits are divided among the processes. The first process has the member's name, mesh address, console, Trino's
+door and Spark; the others are `NAME.2`, `NAME.3` ..., have folders of their own below the data directory, and use the
+first one's Spark.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def process_configurations(config: Config) -> list[Config]:
             "client_output_mb": max(1, config.client_output_mb // count),
             "local": {"memory": _share(config.local.memory, count)},
             "cluster": {} if config.cluster.secret_bytes() else {"secret_file": config.made_secret},
-            # The processes share the machine's cores: a query that is spread over them gains nothing.
+            # The processes share the machine's cores, so distributing a query over them gains nothing.
             "settings": {} if config.in_cluster else {"sluice.distribution": "off", **config.settings},
         },
     )
@@ -55,7 +56,7 @@ def process_configurations(config: Config) -> list[Config]:
 
 
 def _another(config: Config, number: int, first: Address) -> Mapping[str, Any]:
-    """The keys of another process than the first one."""
+    """Return the configuration keys of a process other than the first."""
     data = config.data.absolute()
     return {
         "member": f"{config.member}.{number}",
@@ -71,7 +72,7 @@ def _another(config: Config, number: int, first: Address) -> Mapping[str, Any]:
 
 
 def _merge(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values with the changes, section by section."""
+    """Return the values with the changes, merged section by section."""
     merged = dict(values)
     for key, change in changes.items():
         merged[key] = _merge(merged.get(key, {}), change) if isinstance(change, Mapping) else change
@@ -79,7 +80,7 @@ def _merge(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def _share(memory: str, count: int) -> str:
-    """One of `count` equal shares of a size such as `4GB`."""
+    """Return one of `count` equal shares of a size such as `4GB`."""
     found = _MEMORY.fullmatch(memory.strip())
     assert found is not None, "the configuration has checked it"
     return f"{float(found[1]) / count:.6f}{found[2]}"

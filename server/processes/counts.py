@@ -1,7 +1,8 @@
-"""Counters that the processes of one server share: how many connections each has had and ended, how many sessions it has.
+"""Counters that the processes of one server share: the connections of each that have ended, and its number of
+sessions.
 
-They lie in anonymous memory that is mapped before the processes are forked. Each number has one writer; a reader may see one that
-is a moment old, as with any count of what comes and goes.
+They lie in anonymous memory that is mapped before the processes are forked. Each number has one writer; a reader may
+see a value that is a moment old, as with any count of what comes and goes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _CLOSED, _SESSIONS = range(_FIELDS)
 
 
 class SharedCounts:
-    """Counters of `count` processes. number: of a process, from 0."""
+    """Counters of `count` processes. number: the index of a process, from 0."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -24,7 +25,7 @@ class SharedCounts:
         return self._count
 
     def note_closed(self, number: int) -> None:
-        """Count a connection of a process that has ended."""
+        """Count the end of a connection of a process."""
         self._memory[_FIELDS * number + _CLOSED] += 1
 
     def count_closed(self, number: int) -> int:
@@ -40,6 +41,6 @@ class SharedCounts:
         return sum(self._memory[_FIELDS * other + _SESSIONS] for other in range(self._count) if other != number)
 
     def reset(self, number: int) -> None:
-        """Forget what a process had that has ended."""
+        """Reset the counters of a process that has ended."""
         for field in range(_FIELDS):
             self._memory[_FIELDS * number + field] = 0

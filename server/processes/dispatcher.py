@@ -1,10 +1,12 @@
-"""The process in front of a server's members: it accepts clients, hands each to one member, and keeps the members running.
+"""The process in front of a server's members: it accepts clients, hands each to one member, and keeps the members
+running.
 
-One thread, no loop of asyncio and no engine: members are forked from it at any time, also in place of one that has died. A client
-goes to the member with the fewest connections. While no member takes clients, they wait in the kernel's queue.
+It has one thread, no asyncio loop and no engine, because members are forked from it at any time, also to replace one
+that has died. A client goes to the member with the fewest connections. While no member takes clients, they wait in the
+kernel's queue.
 
-Its end is SIGTERM or SIGINT: it stops listening, tells the members, and waits until they have drained. A member that ends by
-itself before it was ever ready ends the server, since what is wrong with it would be wrong with its successor.
+SIGTERM or SIGINT ends it: it stops listening, tells the members, and waits until they have drained. A member that ends
+by itself before it was ever ready ends the server, since its successor would fail in the same way.
 """
 
 from __future__ import annotations
@@ -27,23 +29,24 @@ from wire.dataclass import dataclass
 
 log: Final = logging.getLogger(__name__)
 _BACKLOG: Final = 512
-#: Clients that are accepted before anything else is seen to.
+#: The number of clients that are accepted before other events are handled.
 _BATCH: Final = 64
 #: Seconds until a member that has died is started again.
 _AGAIN_SECONDS: Final = 1.0
 _LINE_BYTES: Final = 4096
-#: Runs a member; its exit status.
+#: Runs a member and returns its exit status.
 Run = Callable[[Config, Place], int]
 
 
 class CannotListen(Exception):
-    """Why the server does not start, in words for its operator."""
+    """The server cannot listen; the message gives the operator the reason."""
 
 
 @dataclass(slots=True)
 class _Process:
-    """One member's process. pid: 0 while it does not run. handed: connections that it was handed. ready: its ready line, while
-    clients can be handed to it. has_served: whether it was ever ready."""
+    """One member's process. pid: 0 while it does not run. handed: the number of connections that were handed to it.
+    ready: its ready line while it takes clients, else empty. has_served: whether it was ever ready.
+    """
 
     number: int
     config: Config
@@ -56,7 +59,7 @@ class _Process:
 
 
 class Dispatcher:
-    """See the module's docstring. configs: of the members. run: what a forked process does."""
+    """See the module's docstring. configs: of the members. run: runs a member in a forked process."""
 
     def __init__(self, listen: Address, configs: Sequence[Config], run: Run) -> None:
         self._listen = listen
@@ -72,7 +75,7 @@ class Dispatcher:
         self._status = 0
 
     def serve(self) -> int:
-        """Run until told to stop; the exit status. Raises CannotListen."""
+        """Run until a signal ends the server. Returns the exit status. Raises CannotListen."""
         self._listening = _bind(self._listen)
         for each in (self._signals, self._wake):
             each.setblocking(False)
@@ -106,7 +109,7 @@ class Dispatcher:
         self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(process, ours))
 
     def _become(self, process: _Process, ours: socket.socket, place: Place) -> None:
-        """In the forked process: leave what is the dispatcher's, and be a member until its end."""
+        """In the forked process, close the dispatcher's resources and run a member until its end."""
         status = 1
         try:
             signal.set_wakeup_fd(-1)
@@ -120,13 +123,13 @@ class Dispatcher:
             sys.stdout.flush()
             sys.stderr.flush()
         finally:
-            # The frames above are the dispatcher's: they are not unwound here.
+            # os._exit, because the frames above are the dispatcher's and must not be unwound here.
             os._exit(status)
 
     def _hear(self, process: _Process, channel: socket.socket) -> None:
-        """A member says that it is ready, or its channel has ended."""
+        """Handle a member's ready line, or the end of its channel."""
         if process.channel is not channel:
-            # What came before it in the same round has found the member dead.
+            # An earlier event of the same round has found the member dead.
             return
         try:
             message = channel.recv(_LINE_BYTES)
@@ -200,13 +203,13 @@ class Dispatcher:
             try:
                 client, _ = listening.accept()
             except OSError:
-                # Nobody waits any more, or descriptors are short for a moment.
+                # No client waits any more, or descriptors are short.
                 return
             with client:
                 self._hand(client)
 
     def _hand(self, client: socket.socket) -> None:
-        """Hand a client to the member with the fewest connections; to another one if its channel is full."""
+        """Hand a client to the member with the fewest connections, or to another one if its channel is full."""
         for process in sorted((each for each in self._processes if each.ready), key=self._connections):
             assert process.channel is not None
             try:
@@ -247,11 +250,11 @@ class Dispatcher:
 
 
 def _ignore_signal(_number: int, _frame: object) -> None:
-    """The wakeup descriptor has told the loop."""
+    """Do nothing: the wakeup descriptor has notified the loop."""
 
 
 def _bind(listen: Address) -> list[socket.socket]:
-    """Listen at all addresses of the host. Raises CannotListen."""
+    """Listen on all addresses of the host. Raises CannotListen."""
     bound: list[socket.socket] = []
     try:
         found = socket.getaddrinfo(listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -261,7 +264,7 @@ def _bind(listen: Address) -> list[socket.socket]:
             each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
                 each.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            # All of a host's addresses get the port that the system chose for the first one.
+            # All addresses of a host get the port that the system chose for the first one.
             port = address[1] or (bound[0].getsockname()[1] if len(bound) > 1 else 0)
             each.bind((address[0], port, *address[2:]))
             each.listen(_BACKLOG)

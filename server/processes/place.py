@@ -1,8 +1,9 @@
-"""A member's place among the processes of its server: where its clients come from, and where it says that it is ready.
+"""A member's place among the processes of its server: its channel to the dispatcher, for its clients' sockets and its
+ready line.
 
-The channel is a SOCK_SEQPACKET pair of sockets. The dispatcher sends a message of one byte with the descriptor of each client's
-socket; the member sends one message, its ready line. The channel's end tells the member that the dispatcher is gone: it ends
-too, for no client could reach it any more.
+The channel is a SOCK_SEQPACKET pair of sockets. The dispatcher sends a message of one byte with the descriptor of each
+client's socket; the member sends one message, its ready line. The end of the channel tells the member that the
+dispatcher is gone; the member ends too, since no client could reach it any more.
 """
 
 from __future__ import annotations
@@ -21,20 +22,23 @@ from wire.dataclass import dataclass
 
 log: Final = logging.getLogger(__name__)
 _CLIENT: Final = b"c"
-#: Clients that are taken from the channel before the loop sees to anything else.
+#: The number of clients that are taken from the channel before the loop handles other events.
 _BATCH: Final = 16
 
 
 def hand_client(channel: socket.socket, client: socket.socket) -> None:
-    """Hand a client's socket to a member; the caller's descriptor is closed by the caller. Raises OSError: BlockingIOError where
-    the member has not taken those before it."""
+    """Hand a client's socket to a member; the caller closes its own descriptor. Raises OSError: BlockingIOError if the
+    member has not taken the earlier ones.
+    """
     descriptors = array.array("i", [client.fileno()])
     channel.sendmsg([_CLIENT], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)])
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """number: of the process, from 0. channel: to the dispatcher. addresses: where the dispatcher listens for clients."""
+    """number: the index of the process, from 0. channel: to the dispatcher. addresses: those on which the dispatcher
+    listens for clients.
+    """
 
     number: int
     channel: socket.socket
@@ -42,16 +46,18 @@ class Place:
     counts: SharedCounts
 
     def names(self, member: str) -> Sequence[str]:
-        """The names of all processes of the server, as `server.processes.configurations` gives them. member: this one's."""
+        """Return the names of all processes of the server, as `server.processes.configurations` gives them. member:
+        this one's name.
+        """
         first = member.removesuffix(f".{self.number + 1}") if self.number else member
         return [first, *(f"{first}.{number}" for number in range(2, len(self.counts) + 1))]
 
     def announce(self, ready_line: str) -> None:
-        """Say that clients can be handed to this member."""
+        """Report to the dispatcher that this member takes clients."""
         self.channel.send(ready_line.encode())
 
     def watch(self, on_client: Callable[[socket.socket], None]) -> None:
-        """Have `on_client` called on this loop with each client's socket."""
+        """Call `on_client` on this loop with each client's socket."""
         self.channel.setblocking(False)
         asyncio.get_running_loop().add_reader(self.channel, self._take, on_client)
 
@@ -66,7 +72,7 @@ class Place:
             except BlockingIOError:
                 return
             except OSError as error:
-                # Out of descriptors, the message arrives without one, and the client's socket is closed.
+                # If descriptors are exhausted, the message arrives without one, and the client's socket is closed.
                 log.error("a client's socket could not be taken: %s", error)
                 return
             if not message:

@@ -1,7 +1,8 @@
-"""The arguments of EXECUTE: expressions that the engine computes, as canonical values for another statement.
+"""Evaluates the arguments of EXECUTE: expressions that the engine computes, as canonical values for the prepared
+statement.
 
-`EXECUTE p (1 + 1, 'x')` is answered by running `SELECT CAST(1 + 1 AS t1), CAST('x' AS t2)` with the parameter types of `p`.
-Canonical values are defined in `engine.plan_ir.expr`: what pyarrow gives for a date or a timestamp is not one of them.
+`EXECUTE p (1 + 1, 'x')` runs `SELECT CAST(1 + 1 AS t1), CAST('x' AS t2)` with the parameter types of `p`. Canonical
+values are defined in `engine.plan_ir.expr`; pyarrow's values of dates and timestamps are not canonical.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ def _require_count(statement: ExecuteStatement, parameters: Sequence[t.PgType]) 
 async def evaluate(
     engine: EngineSession, statement: ExecuteStatement, parameters: Sequence[t.PgType]
 ) -> tuple[object, ...]:
-    """The values of an EXECUTE's arguments, one for each parameter type. Raises SqlError."""
+    """Return the values of an EXECUTE's arguments, one for each parameter type. Raises SqlError."""
     if not parameters:
-        # PostgreSQL does not even look at arguments that nobody asked for (prepare.c, ExecuteQuery).
+        # PostgreSQL ignores arguments if there are no parameters (prepare.c, ExecuteQuery).
         return ()
     _require_count(statement, parameters)
     prepared = await engine.prepare(_query(statement, parameters), ())
@@ -48,13 +49,13 @@ async def evaluate(
         _with_decimals(canonical(column)[0], pg) for column, pg in zip(batch.columns, parameters, strict=True)
     )
     if any(pg is t.RECORD and value is not None for pg, value in zip(parameters, values, strict=True)):
-        # The statement was bound without its fields.
+        # The statement was bound without the fields of the record.
         raise FeatureNotSupported("not supported: a parameter of type record")
     return values
 
 
 def _with_decimals(value: Any, pg: t.PgType) -> Any:
-    """A canonical value; of a numeric that is carried as its text, the number."""
+    """Return a canonical value; a numeric that is carried as text becomes a number."""
     if (t.element_of(pg) if pg.is_array else pg) is not t.NUMERIC:
         return value
     if isinstance(value, list):
@@ -68,13 +69,13 @@ def _query(statement: ExecuteStatement, parameters: Sequence[t.PgType]) -> Query
         cast = exp.Cast(this=argument.copy(), to=_type_tree(pg))
         cast.meta["argument"] = number
         casts.append(cast)
-    # The text is what the engine knows a statement by, so it tells the types too.
+    # The engine identifies a statement by its text, so the text includes the types.
     text = f"{statement.text} -- {', '.join(pg.name for pg in parameters)}"
     return Query(text=text, offset=statement.offset, tree=exp.select(*casts))
 
 
 def _type_tree(pg: t.PgType) -> exp.DataType:
-    """A type's name as `engine.sql.binder.type_names` reads it."""
+    """Return a type's name in the form that `engine.sql.binder.type_names` reads."""
     element = t.element_of(pg) if pg.is_array else pg
     tree = exp.DataType(this=exp.DType.USERDEFINED, kind=exp.to_identifier(element.name), expressions=[])
     if pg.is_array:
@@ -83,7 +84,7 @@ def _type_tree(pg: t.PgType) -> exp.DataType:
 
 
 def canonical(values: pa.Array) -> list[Any]:
-    """A (short) column of carriers as canonical values."""
+    """Return a (short) column of carriers as canonical values."""
     typ = values.type
     if pa.types.is_list(typ):
         return [None if not item.is_valid else canonical(item.values) for item in values]

@@ -1,14 +1,15 @@
-"""The sessions of this member by process id: who may cancel what, and who is connected.
+"""The registry of this member's sessions by process id: cancel requests, and the connected clients.
 
-A "process id" is a number that clients see in BackendKeyData and pg_stat_activity; no process stands behind it. Cancel
-requests arrive on connections of their own and prove themselves with the key; `pg_cancel_backend` and
+A "process id" is a number that clients see in BackendKeyData and pg_stat_activity; there is no operating-system process
+behind it. A cancel request arrives on a connection of its own and authenticates with the key; `pg_cancel_backend` and
 `pg_terminate_backend` come from the engine, on any thread.
 
-A load balancer may bring any of them to another member than the one that the session is on. So the process id says which
-member that is, in its upper 11 bits (a digest of the member's name; below them are 20 bits of chance), and what names no
-session here is passed on (`Elsewhere`, which is `server.cluster.routing`). The process id and not the key, because the process id
-is public anyway while the key is the proof: of the four bytes that protocol 3.0 has for it, all stay unguessable; and
-because `pg_cancel_backend` has nothing else. Two members whose digests are equal are both told; the key decides.
+A load balancer may bring any of them to another member than the session's. So the process id names the member in its
+upper 11 bits (a digest of the member's name; the lower 20 bits are random), and a process id that names no session here
+is passed on (`Elsewhere`, which `server.cluster.routing` implements). The member is in the process id and not in the
+key, because the process id is public anyway while the key is the proof: all four bytes that protocol 3.0 has for the
+key stay unguessable; and because `pg_cancel_backend` gets only the process id. If two members have the same digest,
+both are told; the key decides.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
     from server.processes.place import Place
     from server.session.commands import Commands
 
-#: Cancel keys of protocol 3.0 have always four bytes; PostgreSQL 18 chose 32 for 3.2.
+#: Cancel keys of protocol 3.0 have always four bytes; PostgreSQL 18 uses 32 with 3.2.
 KEY_BYTES: Final = {(3, 0): 4, (3, 2): 32}
-#: Of a process id, which is a positive int4: the bits below those that name the member.
+#: The number of random bits of a process id, which is a positive int4; those above name the member.
 _SESSION_BITS: Final = 20
 _MEMBER_BITS: Final = 31 - _SESSION_BITS
 
@@ -47,7 +48,7 @@ def member_bits(member: str) -> int:
 
 
 def names_member(pid: int, member: str) -> bool:
-    """Whether a session with this process id may be on `member`."""
+    """Return whether a session with this process id may be on `member`."""
     return pid >> _SESSION_BITS == member_bits(member)
 
 
@@ -58,17 +59,17 @@ class Interruptible(Protocol):
     cancel_key: bytes
 
     def interrupt(self, cause: SqlError) -> None:
-        """Called on the loop's thread, never from a session's own task."""
+        """Interrupt the session. Called on the loop's thread, never from a session's own task."""
         ...
 
     def activity(self) -> Activity: ...
 
     def statements(self) -> list[StatementRecord]:
-        """May be called from any thread."""
+        """Return the records of its statements. May be called from any thread."""
         ...
 
     def hear(self, pid: int, said: Sequence[Said]) -> None:
-        """A transaction has committed, here or on another member. Called on the loop's thread."""
+        """Handle the notifications of a committed transaction of this or another member. Called on the loop's thread."""
         ...
 
     @property
@@ -76,17 +77,18 @@ class Interruptible(Protocol):
 
     @property
     def visits(self) -> CursorLeases:
-        """Where others do something with its cursors."""
+        """The leases by which other sessions move its cursors."""
         ...
 
     def commands_of(self, user: str, database: str) -> Commands | None:
-        """Its statements and cursors, if this is who it serves."""
+        """Return its statements and cursors, if it belongs to this user and database."""
         ...
 
 
 class Elsewhere(Protocol):
-    """The other members. Methods may be called from any thread; they tell whether somebody was told, who may not know
-    the session either."""
+    """The other members. Methods may be called from any thread. They return whether a member was told, which may not
+    know the session either.
+    """
 
     def cancel_request(self, pid: int, key: bytes) -> bool: ...
 
@@ -94,24 +96,25 @@ class Elsewhere(Protocol):
 
 
 class ActivityQuestions(Protocol):
-    """Asks all members what they do (`server.cluster.activity_routing`)."""
+    """Queries all members for their activity (`server.cluster.activity_routing`)."""
 
     def ask_from_thread(self, parts: Collection[Part], query: str = "") -> ClusterReport:
-        """Ask from a thread that may block. Raises ConnectionFailure."""
+        """Query all members from a thread that may block. Raises ConnectionFailure."""
         ...
 
     def reset_statements_from_thread(self, user: str | None, query_id: int) -> Sequence[str]:
-        """Have all members forget what they counted of statements; the names of those that did not answer. Raises
-        ConnectionFailure."""
+        """Have all members reset their statement statistics. Returns the names of those that did not answer. Raises
+        ConnectionFailure.
+        """
         ...
 
     def reset_statements_nowait(self, user: str | None, query_id: int) -> None:
-        """The same on the loop, which waits for no answer."""
+        """Reset the statistics without waiting for answers. Called on the loop."""
         ...
 
 
 class Nowhere:
-    """There are no other members."""
+    """The implementation for a member without others."""
 
     def cancel_request(self, pid: int, key: bytes) -> bool:
         del pid, key
@@ -134,12 +137,12 @@ def shut_down() -> AdminShutdown:
 
 
 class SessionRegistry:
-    """All sessions that have begun. `register` and `forget` on the loop's thread, the rest on any.
+    """All sessions that have begun. `register` and `forget` are called on the loop's thread, the rest on any.
 
-    member: this member's name. statistics: of statements, for pg_stat_statements. elsewhere: who is asked for sessions that are
-    not here; far_cursors: who carries movements of cursors to their sessions; cluster: who asks all members what they do;
-    announce: tells the other members what a transaction
-    said with NOTIFY. They are set once the mesh is there.
+    member: this member's name. statistics: of statements, for pg_stat_statements. The others are set once the mesh
+    exists: `elsewhere` passes on requests for sessions of other members, `far_cursors` carries movements of cursors to
+    their sessions, `cluster` queries all members for their activity, and `announce` sends a transaction's notifications
+    to the other members.
     """
 
     def __init__(self, member: str = "", statistics: StatementStatistics | None = None) -> None:
@@ -155,7 +158,7 @@ class SessionRegistry:
         self._place: Place | None = None
 
     def share(self, place: Place) -> None:
-        """Count sessions together with those of the other processes of this server."""
+        """Share the count of sessions with the other processes of this server."""
         self._place = place
 
     def sessions_of_server(self) -> int:
@@ -181,7 +184,7 @@ class SessionRegistry:
         session.cancel_key = secrets.token_bytes(KEY_BYTES[protocol])
 
     def register(self, session: Interruptible) -> None:
-        """Make a session known by its process id: it may be cancelled and is listed."""
+        """Make a session known by its process id, so that it can be cancelled and is listed."""
         self._sessions[session.pid] = session
         self._share_count()
 
@@ -191,40 +194,45 @@ class SessionRegistry:
             self._share_count()
 
     def connections_of(self, user: str) -> int:
-        """How many sessions a user has here."""
+        """Return how many sessions a user has here."""
         return sum(1 for activity in self.activity() if activity.user == user)
 
     def busy_beside(self, session: Interruptible, user: str) -> int:
-        """How many other sessions of a user run something."""
+        """Return how many other sessions of a user are running a statement."""
         others = (other.activity() for other in self if other is not session)
         return sum(1 for activity in others if activity.user == user and activity.state == "active")
 
     def cancel_request(self, pid: int, key: bytes) -> bool:
-        """A CancelRequest: whether it named a session and had its key, or was passed on. The client is told nothing
-        either way."""
+        """Handle a CancelRequest. Returns whether it named a session with its key, or was passed on. The client is
+        told nothing either way.
+        """
         return self.cancel_request_here(pid, key) or (
             pid not in self._sessions and self.elsewhere.cancel_request(pid, key)
         )
 
     def cancel_request_here(self, pid: int, key: bytes) -> bool:
-        """A CancelRequest, if it names a session of this member."""
+        """Handle a CancelRequest if it names a session of this member."""
         session = self._sessions.get(pid)
-        # A comparison takes place in any case, and in constant time: its duration tells neither keys nor process ids.
+        # The keys are always compared, and in constant time, so that the duration reveals neither keys nor process ids.
         expected = session.cancel_key if session is not None else bytes(len(key))
         if not hmac.compare_digest(expected, key) or session is None:
             return False
         return self.interrupt_here(pid, canceled_by_user())
 
     def cancel(self, pid: int) -> bool:
-        """pg_cancel_backend: False if there is no such session here, and no other member to ask."""
+        """Execute pg_cancel_backend. Returns False if there is no such session here, and no other member that may have
+        it.
+        """
         return self.interrupt_here(pid, canceled_by_user()) or self.elsewhere.interrupt(pid, terminate=False)
 
     def terminate(self, pid: int) -> bool:
-        """pg_terminate_backend: False if there is no such session here, and no other member to ask."""
+        """Execute pg_terminate_backend. Returns False if there is no such session here, and no other member that may
+        have it.
+        """
         return self.interrupt_here(pid, shut_down()) or self.elsewhere.interrupt(pid, terminate=True)
 
     def interrupt_here(self, pid: int, cause: SqlError) -> bool:
-        """Interrupt a session of this member; False if there is none with this process id."""
+        """Interrupt a session of this member. Returns False if there is none with this process id."""
         session = self._sessions.get(pid)
         if session is None:
             return False
@@ -232,22 +240,22 @@ class SessionRegistry:
         return True
 
     def say(self, pid: int, said: Sequence[Said]) -> None:
-        """A transaction of a session here has committed: what it said with NOTIFY is told to all members' listeners."""
+        """Send the notifications of a committed transaction of this member to the listeners of all members."""
         self.hear(pid, said)
         self.announce(pid, said)
 
     def hear(self, pid: int, said: Sequence[Said]) -> None:
-        """Tell the listeners of this member."""
+        """Pass notifications to the listeners of this member."""
         for session in self:
             session.hear(pid, said)
 
     def notifications_waiting(self) -> float:
-        """How full the fullest listener's room for what waits is, 0 to 1."""
+        """Return the highest fill level of the listeners' buffers of pending notifications, 0 to 1."""
         return min(1.0, max((session.notifications_waiting for session in self), default=0.0))
 
     def activity(self) -> list[Activity]:
         return [session.activity() for session in self]
 
     def statements(self) -> list[StatementRecord]:
-        """List the statements that sessions read, plan, run, or have suspended."""
+        """Return the statements that sessions parse, plan, run, or have suspended."""
         return [record for session in self for record in session.statements()]

@@ -1,8 +1,9 @@
-"""Execution of statements: those of the engine are passed on to it, those of the session are executed here.
+"""Execution of statements: statements of the engine are passed on to it, those of the session are executed here.
 
-`prepare` analyses a statement, `columns` describes its result, `execute` runs it with arguments and returns an execution of
-the engine, of a cursor (FETCH) or of another prepared statement (EXECUTE), or `Done` if the statement is complete when `execute`
-returns. The rules of transactions are in `server.session.transaction`; `TransactionControl` acts on them.
+`prepare` analyses a statement, `columns` describes its result, and `execute` runs it with arguments. `execute` returns
+an execution of the engine, of a cursor (FETCH) or of another prepared statement (EXECUTE), or `Done` if the statement
+is complete when `execute` returns. The rules of transactions are in `server.session.transaction`; `TransactionControl`
+acts on them.
 
 Statements of the session are those that `engine.sql.parser.nodes.statements` marks *session*.
 """
@@ -36,7 +37,7 @@ from wire.errors import (
     Notice,
 )
 
-#: Statements in which the engine has no part.
+#: Statements that the engine does not analyse.
 _OWN: Final = (
     s.Begin, s.Commit, s.Rollback, s.Savepoint, s.RollbackTo, s.Release, s.Fetch, s.CloseCursor, s.PrepareStatement,
     s.ExecuteStatement, s.Deallocate, s.Discard, s.Listen, s.Unlisten, s.Notify, s.PrepareTransaction,
@@ -44,10 +45,11 @@ _OWN: Final = (
 
 
 class Commands:
-    """One session's statements, portals and transaction, and what acts on them.
+    """One session's statements, portals and transaction, and the objects that execute them.
 
-    warn: tells the client a notice. asker: finds cursors of other sessions. undisturbed: awaits a call that no cancel is to
-    interrupt. announce: tells all listeners what a transaction said. block: the transaction's state.
+    warn: sends a notice to the client. asker: finds cursors of other sessions. undisturbed: awaits a call that no
+    cancel may interrupt. announce: sends a transaction's notifications to all listeners. block: the transaction's
+    state.
     """
 
     def __init__(
@@ -87,7 +89,7 @@ class Commands:
     # -- analysis ------------------------------------------------------------------------------------------------
 
     async def prepare_simple(self, statement: s.Statement) -> Command:
-        """Analyse a statement that will get no arguments. Raises SqlError."""
+        """Analyse a statement that gets no arguments. Raises SqlError."""
         command = await self.prepare(statement, ())
         if command.parameters:
             with locate_errors(query_of(statement)):
@@ -101,7 +103,7 @@ class Commands:
         return Command(statement, analysed, await self._describe_remote_fetch(statement))
 
     async def _describe_remote_fetch(self, statement: s.Statement) -> Described | None:
-        """Return the columns of a FETCH by query id. Only the session that has the cursor knows them."""
+        """Return the columns of a FETCH by query id, which only the session that owns the cursor knows."""
         if not isinstance(statement, s.Fetch) or statement.move or self.cursors.find(statement.cursor) is not None:
             return None
         far = self._asker.cursor(statement.cursor)
@@ -120,7 +122,9 @@ class Commands:
         return await self.engine.prepare(statement, parameter_types)
 
     def columns(self, command: Command) -> tuple[ResultColumn, ...] | None:
-        """Return the columns of the command's result if it ran now; None: no rows, or not known yet."""
+        """Return the columns that the command's result would have now; None if it has no rows, or if they are not
+        known yet.
+        """
         match command.statement:
             case s.Fetch(move=False, cursor=name):
                 if command.far is not None:
@@ -135,7 +139,7 @@ class Commands:
         return command.prepared.columns if command.prepared else None
 
     def simple_format(self, command: Command) -> int:
-        """The format of a simple query's columns: text, but for FETCH from a BINARY cursor."""
+        """Return the format of a simple query's columns: text, except for FETCH from a BINARY cursor."""
         if not isinstance(command.statement, s.Fetch):
             return TEXT
         cursor = command.far or self.cursors.find(command.statement.cursor)
@@ -144,7 +148,7 @@ class Commands:
     # -- execution -----------------------------------------------------------------------------------------------
 
     async def execute(self, command: Command, arguments: Sequence[Any]) -> Execution:
-        """Run a command. Raises SqlError; a transaction has begun."""
+        """Run a command. A transaction must have begun. Raises SqlError."""
         statement = command.statement
         assert statement is not None, "an empty query string is the session's"
         if not isinstance(statement, EXITS):
@@ -177,12 +181,13 @@ class Commands:
             return await self.engine.execute(command.prepared, arguments, single=self.block.single)
 
     def takes_rows(self, command: Command) -> bool:
-        """Whether many executions of a command may be run as one (`execute_rows`)."""
+        """Return whether many executions of a command may be run as one (`execute_rows`)."""
         return command.prepared is not None and self.engine.takes_rows(command.prepared)
 
     async def execute_rows(self, command: Command, rows: Sequence[Sequence[Any]]) -> bool:
-        """Run a command once for each of these arguments, all at once; False where nothing was done and each has to be run by
-        itself, which tells what is wrong with one of them."""
+        """Run a command once for each of these arguments, as one statement. Returns False if nothing was done and each
+        must be run by itself, which finds the error of any of them.
+        """
         assert command.prepared is not None, "asked before"
         self.block.require_usable()
         return await self.engine.execute_rows(command.prepared, rows)
@@ -192,7 +197,7 @@ class Commands:
             self._warn(warning)
 
     async def open(self, portal: Portal) -> None:
-        """Begin to run a portal that was bound."""
+        """Begin to run a bound portal."""
         execution = await self.execute(portal.command, portal.arguments)
         if execution.columns is not None:
             portal.columns = execution.columns
@@ -253,10 +258,10 @@ class Commands:
         self.notifications.notify(statement.channel, statement.payload)
         return Done("NOTIFY")
 
-    # -- the end -------------------------------------------------------------------------------------------------
+    # -- shutdown ------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """The session ends: stop and release everything, and roll back."""
+        """End the session: stop and release everything, and roll back."""
         await self.portals.close_all()
         if self.block.open:
             self.transaction.roll_back_engine()

@@ -1,4 +1,6 @@
-"""DECLARE, FETCH, MOVE, CLOSE, COPY of partitions: cursors of this session, and of other sessions by the ids of their queries."""
+"""DECLARE, FETCH, MOVE, CLOSE, COPY of partitions: on cursors of this session, and on cursors of other sessions by
+their query ids.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ from wire.errors import InvalidCursorName, ObjectInUse, ObjectNotInPrerequisiteS
 
 
 class Fetching:
-    """The execution of a FETCH: rows of a cursor, which it moves and does not own."""
+    """The execution of a FETCH: it gives the rows of a cursor, which it moves and does not own."""
 
     query: Final = None
 
@@ -42,7 +44,7 @@ class Fetching:
         try:
             return await self._run.next_batch()
         except BaseException:
-            # Where it stands is not known any more; a held cursor survives the error, but must not skip rows.
+            # The cursor's position is now unknown. A held cursor survives the error, but must not skip rows.
             self.portal.fail()
             raise
 
@@ -53,11 +55,11 @@ class Fetching:
         return f"FETCH {rows}"
 
     async def close(self) -> None:
-        """The cursor stays where it is."""
+        """Do nothing: the cursor stays where it is."""
 
 
 class CursorStatements:
-    """asker: finds cursors of other sessions. run: begins to run a portal that was bound."""
+    """asker: finds cursors of other sessions. run: begins to run a bound portal."""
 
     def __init__(
         self,
@@ -76,8 +78,9 @@ class CursorStatements:
 
     @property
     def reads_partition(self) -> bool:
-        """Whether the session reads a partition of another one's cursor. Its own have none then: sessions that waited for each
-        other's would wait for ever."""
+        """Whether the session reads a partition of another session's cursor. Meanwhile its own cursors have no
+        partitions, since sessions that waited for each other's would deadlock.
+        """
         return self._reading is not None and not self._reading.is_closed
 
     async def declare(self, statement: s.DeclareCursor, command: Command, arguments: Sequence[Any]) -> Execution:
@@ -108,11 +111,11 @@ class CursorStatements:
         return Done("DECLARE CURSOR")
 
     def find(self, name: str) -> Portal | None:
-        """A cursor of this session by its name or by its query's id."""
+        """Return a cursor of this session by its name or by its query's id."""
         return self._portals.find(name) or self._portals.find_query(name)
 
     def get(self, name: str) -> Portal | FarCursor:
-        """Raises InvalidCursorName where it can be no other session's either."""
+        """Return a cursor. Raises InvalidCursorName if it can be no other session's either."""
         return self.find(name) or self._asker.cursor(name) or self._portals.get(name, "cursor")
 
     async def fetch(self, statement: s.Fetch, described: Described | None) -> Execution:
@@ -140,7 +143,7 @@ class CursorStatements:
         return FarFetching(cursor, columns, statement.direction, statement.count, size)
 
     async def copy_partition(self, statement: CopyTo, partition: CopyPartition) -> Execution:
-        """Begin to read a partition of another session's cursor, whose first rows are there when this returns."""
+        """Begin to read a partition of another session's cursor. Its first rows have arrived when this returns."""
         name = partition.query
         if self.find(name) is not None:
             raise ObjectInUse(
@@ -153,7 +156,7 @@ class CursorStatements:
                 f'cursor "{name}" does not exist', hint="QUERY takes the query_id of a cursor in sluice.queries."
             )
         described = await cursor.describe()
-        # Options that are wrong are told of before the partition is taken, since it is given once.
+        # Invalid options are reported before the partition is claimed, since it can be claimed only once.
         copy_format(statement, [column.name for column in described.columns])
         if any(portal.partitions is not None for portal in self._portals):
             raise ObjectInUse(
@@ -170,7 +173,7 @@ class CursorStatements:
 
     async def close(self, statement: s.CloseCursor) -> Execution:
         if statement.name is None:
-            # Everything but the portal that this very statement runs in, which has no cursor yet.
+            # All portals except the one in which this statement runs, which has no cursor yet.
             for portal in self._portals:
                 if portal.cursor is not None:
                     await self._portals.close(portal.name)

@@ -32,4 +32,4 @@ class Done:
         return self._tag
 
     async def close(self) -> None:
-        """Nothing is left of it."""
+        """Do nothing: there is nothing to release."""

@@ -14,7 +14,7 @@ from wire.errors import SqlError, UndefinedParameter
 
 
 def query_of(statement: s.Statement) -> s.Statement:
-    """The query inside a statement, whose text the engine's positions count in; else the statement itself."""
+    """Return the query inside a statement, in whose text the engine counts positions; else the statement itself."""
     match statement:
         case (
             s.DeclareCursor(query=query)
@@ -29,7 +29,7 @@ def query_of(statement: s.Statement) -> s.Statement:
 
 
 def no_such_parameter(statement: s.Statement) -> UndefinedParameter:
-    """Return the error of a simple query with a parameter, which cannot get a value. It names the first parameter."""
+    """Return the error for a parameter in a simple query, where it cannot get a value. It names the first parameter."""
     query = query_of(statement)
     trees = _trees(query) if isinstance(query, s.Query | s.MutationStatement) else ()
     nodes = (node for tree in trees for node in tree.find_all(exp.Parameter))
@@ -40,7 +40,7 @@ def no_such_parameter(statement: s.Statement) -> UndefinedParameter:
 
 
 def _trees(part: object) -> Iterator[exp.Expression]:
-    """The trees of a statement, those in its lists and parts too."""
+    """Yield the trees of a statement, including those in its lists and parts."""
     if isinstance(part, exp.Expression):
         yield part
     elif isinstance(part, tuple):
@@ -53,7 +53,7 @@ def _trees(part: object) -> Iterator[exp.Expression]:
 
 @contextmanager
 def locate_errors(statement: s.Statement) -> Iterator[None]:
-    """Errors of a statement point into the query string that it is part of, not into the statement."""
+    """Shift the positions of errors from the statement to the query string of which it is part."""
     try:
         yield
     except SqlError as error:

@@ -1,12 +1,13 @@
-"""LISTEN and NOTIFY of one session, as a value: what it listens to, what its transaction will say, what waits to be told.
+"""LISTEN and NOTIFY of one session, as a value: the channels that it listens on, what its transaction will send, and
+what waits for its client.
 
-LISTEN, UNLISTEN and NOTIFY take effect when their transaction commits, and what a savepoint's rollback undoes is undone here too.
-What was said twice in one transaction, the same payload on the same channel, is said once. A listener is told between its
-transactions only; until then it waits in `heard`, whose size is bounded: PostgreSQL's queue, when it is full, has NOTIFY fail, but
-here the listeners may be on other members than the one that speaks, so the listener that does not listen is ended instead. It
-knows then that it missed something.
+LISTEN, UNLISTEN and NOTIFY take effect when their transaction commits; a rollback to a savepoint undoes them as well. A
+transaction sends a notification with the same payload on the same channel only once. A listener is told only between
+its transactions; until then a notification waits in `heard`, whose size is bounded. PostgreSQL's NOTIFY fails when its
+queue is full; here the listeners may be on other members than the sender, so the session of the listener that does not
+read is ended instead. It then knows that it has missed something.
 
-The order is PostgreSQL's: a transaction's LISTEN and UNLISTEN count for its own NOTIFYs, whatever stood first in it.
+The order is PostgreSQL's: a transaction's LISTEN and UNLISTEN apply to its own NOTIFYs, whatever their order in it.
 
 Source: PostgreSQL 15, async.c (PreCommit_Notify, AtCommit_Notify, AsyncExistsPendingNotify, pg_notify).
 """
@@ -22,7 +23,7 @@ from wire.errors import InvalidParameterValue
 #: NAMEDATALEN and NOTIFY_PAYLOAD_MAX_LENGTH: the first length, in bytes, that is too long.
 CHANNEL_BYTES: Final = 64
 PAYLOAD_BYTES: Final = 8000
-#: How much may wait for one listener.
+#: The limit of pending notifications of one listener.
 HEARD_BYTES_MAX: Final = 64 << 20
 
 #: Channel and payload.
@@ -30,7 +31,7 @@ Said = tuple[str, str]
 
 
 class Notification(NamedTuple):
-    """pid: of the session that said it."""
+    """pid: of the session that sent it."""
 
     pid: int
     channel: str
@@ -38,14 +39,16 @@ class Notification(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """How much had been asked for when a savepoint was made."""
+    """The numbers of actions and notifications when a savepoint was made."""
 
     actions: int
     said: int
 
 
 class Notifications:
-    """See the module's docstring. The owner tells it of savepoints and ends; depths are `server.session.transaction`'s."""
+    """See the module's docstring. The owner reports savepoints and ends; depths are those of
+    `server.session.transaction`.
+    """
 
     def __init__(self) -> None:
         self._channels: dict[str, None] = {}
@@ -62,20 +65,20 @@ class Notifications:
 
     @property
     def fullness(self) -> float:
-        """How much of the room for what waits is taken; 1 and more is too much."""
+        """The fill level of the buffer of pending notifications; above 1 it is exceeded."""
         return self._heard_bytes / HEARD_BYTES_MAX
 
-    # -- what the transaction asks for ---------------------------------------------------------------------------
+    # -- requests of the transaction -----------------------------------------------------------------------------
 
     def listen(self, channel: str) -> None:
         self._actions.append((True, channel))
 
     def unlisten(self, channel: str | None) -> None:
-        """None: all of them."""
+        """Stop listening on a channel. None: on all channels."""
         self._actions.append((False, channel))
 
     def notify(self, channel: str, payload: str) -> None:
-        """Raises InvalidParameterValue."""
+        """Add a notification to the transaction. Raises InvalidParameterValue."""
         if not channel:
             raise InvalidParameterValue("channel name cannot be empty")
         if len(channel.encode()) >= CHANNEL_BYTES:
@@ -88,11 +91,11 @@ class Notifications:
         self._marks.append(_Mark(len(self._actions), len(self._said)))
 
     def release(self, depth: int) -> None:
-        """So many savepoints are left."""
+        """Release savepoints; `depth` of them are left."""
         del self._marks[depth:]
 
     def rollback_to(self, depth: int) -> None:
-        """To the savepoint that has so many around it; it stays."""
+        """Roll back to the savepoint with `depth` others around it, which stays."""
         mark = self._marks[depth]
         del self._actions[mark.actions :], self._said[mark.said :], self._marks[depth + 1 :]
 
@@ -114,10 +117,10 @@ class Notifications:
         self.rollback()
         return said
 
-    # -- what it is told -----------------------------------------------------------------------------------------
+    # -- notifications of committed transactions -----------------------------------------------------------------
 
     def hear(self, pid: int, said: Sequence[Said]) -> bool:
-        """Somebody's transaction has committed; whether anything of it is for this session."""
+        """Handle the notifications of a committed transaction. Returns whether any is for this session."""
         news = [Notification(pid, channel, payload) for channel, payload in said if channel in self._channels]
         self._heard.extend(news)
         self._heard_bytes += sum(_size(one) for one in news)
@@ -133,5 +136,5 @@ class Notifications:
 
 
 def _size(one: Notification) -> int:
-    """About what it takes; letters instead of bytes are near enough."""
+    """Return the approximate size of a notification, in characters instead of bytes."""
     return 64 + len(one.channel) + len(one.payload)

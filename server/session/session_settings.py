@@ -1,6 +1,7 @@
-"""The settings of a session that the server itself reads, cached until one changes, and reported to the client by ParameterStatus.
+"""The settings of a session that the server itself reads, cached until one changes, and reported to the client by
+ParameterStatus.
 
-They are limits and timeouts of a session, the output format of values, and the least severity of notices.
+They are the limits and timeouts of a session, the output format of values, and the minimum severity of notices.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from wire.dataclass import dataclass
 from wire.types.text_settings import InputSettings, OutputSettings
 
 _LOG_RANKS: Final = {name: rank for rank, name in enumerate(LOG_SEVERITIES)} | {"debug": 4}
-#: The severities of notices in rising order; `client_min_messages` names the least that is sent.
+#: The severities of notices in rising order; `client_min_messages` is the lowest that is sent.
 _SEVERITIES: Final = ("DEBUG", "LOG", "NOTICE", "WARNING", "ERROR")
 
 
 @dataclass(frozen=True, slots=True)
 class LogView:
-    """The settings of a session's log. Times in seconds, negative for none; ranks as in
+    """The log settings of a session. Times in seconds, negative: never; ranks as in
     `engine.settings.session_settings.LOG_SEVERITIES`.
 
     statements: `log_statement`. verbosity: `log_error_verbosity`. plan_min_duration, plan_verbose: of auto_explain.
@@ -38,11 +39,11 @@ class LogView:
     plan_verbose: bool
 
     def has(self, severity: str) -> bool:
-        """Whether messages of this severity are logged."""
+        """Return whether messages of this severity are logged."""
         return log_rank(severity) >= self.rank_min
 
     def has_duration(self, seconds: float) -> bool:
-        """Whether how long something took is logged, with or without its text."""
+        """Return whether this duration is logged, with or without the statement's text."""
         return self.durations or self.is_slow(seconds)
 
     def is_slow(self, seconds: float) -> bool:
@@ -51,12 +52,12 @@ class LogView:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One reading of the settings. Times in seconds, 0 for never; sizes in bytes. statements_max: 0 for any number.
+    """One reading of the settings. Times in seconds, 0: never; sizes in bytes. statements_max: 0: without limit.
 
-    statement_timeout: the shorter of what the session asks for and what its role has at most.
-    progress: from one notice of how far a statement has come to the next.
-    counts_statements, counts_utility: whether pg_stat_statements has this session's, and those that are no queries.
-    traceparent: of the client's trace (`engine.common.tracing`), by `sluice.traceparent` or else `application_name`.
+    statement_timeout: the shorter of the session's own and its role's maximum. progress: the interval between two
+    progress notices. counts_statements, counts_utility: whether pg_stat_statements counts this session's statements,
+    and those that are no queries. traceparent: of the client's trace (`engine.common.tracing`), from
+    `sluice.traceparent` or else `application_name`.
     """
 
     output: OutputSettings
@@ -106,12 +107,12 @@ def _log_view(settings: Settings) -> LogView:
 
 
 def log_rank(severity: str) -> int:
-    """The rank of a message's severity in the log."""
+    """Return the rank of a message's severity in the log."""
     return _LOG_RANKS[severity.lower()]
 
 
 def _shorter(one: float, other: float) -> float:
-    """Return the shorter of two timeouts; 0 is no timeout."""
+    """Return the shorter of two timeouts; 0 means no timeout."""
     return min(one, other) if one and other else one or other
 
 
@@ -121,7 +122,7 @@ def _severity(name: str) -> int:
 
 
 class SettingsView:
-    """A session's settings as the server sees them."""
+    """A session's settings as the server uses them."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -132,7 +133,7 @@ class SettingsView:
 
     @property
     def now(self) -> View:
-        """The present values."""
+        """The current values."""
         if self._view is None or self._version != self._settings.version:
             self._version = self._settings.version
             self._view = _read(self._settings)
@@ -142,11 +143,11 @@ class SettingsView:
         return InputSettings.read(self._settings.get, now_micros)
 
     def wants(self, severity: str) -> bool:
-        """Whether the client wants to see notices of this severity (INFO always)."""
+        """Return whether the client wants notices of this severity (INFO always)."""
         return severity == "INFO" or _severity(severity.lower()) >= self.now.severity_min
 
     def tell_changes(self, tell: Callable[[str, str], None]) -> None:
-        """Call `tell` with each reported setting whose value is not what the client was told last."""
+        """Call `tell` with each reported setting whose value differs from the one that the client was told last."""
         if self._told_version == self._settings.version:
             return
         self._told_version = self._settings.version

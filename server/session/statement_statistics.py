@@ -1,10 +1,11 @@
-"""Costs of statements since the member began, by user and normalised text: pg_stat_statements.
+"""Costs of statements since the member started, by user and normalised text: pg_stat_statements.
 
-A statement that ends costs a look into two dictionaries; its text is normalised when it is seen for the first time in a while. Room
-is bounded by `pg_stat_statements.max`: beyond it a twentieth of the entries goes, those of the fewest calls first.
+Recording a statement costs two dictionary look-ups; its text is normalised when it is seen for the first time in a
+while. The number of entries is bounded by `pg_stat_statements.max`: beyond it a twentieth of them is evicted, those
+with the fewest calls first.
 
-All is called on the loop's thread, but for `snapshot`, which sessions call from theirs: a lock keeps these apart. Those of several
-members are added up by `engine.pg_catalog.merged_statements`.
+Everything is called on the loop's thread, except `snapshot`, which sessions call from theirs; a lock protects the two
+from each other. `engine.pg_catalog.merged_statements` adds up the statistics of several members.
 
 Source: PostgreSQL 15, pg_stat_statements.c (pgss_store, entry_dealloc).
 """
@@ -24,7 +25,7 @@ from engine.sql.parser.nodes import statements as s
 from server.cursors.prepared import PreparedStatements
 
 _QUERIES: Final = (s.Query, s.MutationStatement, s.WithChanges)
-#: They are not counted: EXECUTE counts for what it executes.
+#: Statements that are not counted; an EXECUTE counts as the statement that it executes.
 _UNCOUNTED: Final = (s.PrepareStatement, s.Deallocate)
 _TEXTS: Final = 2048
 _ROOM_CHARACTERS: Final = 4 << 20
@@ -61,7 +62,9 @@ Counted = tuple[str, bool]
 
 
 def counted_statement(statement: s.Statement | None, prepared: PreparedStatements) -> Counted | None:
-    """EXECUTE counts for the statement that it runs, by the text of its PREPARE. prepared: the session's."""
+    """Return the statement to be counted. EXECUTE counts as the statement that it runs, by the text of its PREPARE.
+    prepared: the session's.
+    """
     if statement is None or isinstance(statement, _UNCOUNTED):
         return None
     if not isinstance(statement, s.ExecuteStatement) or (named := prepared.find(statement.name)) is None:
@@ -71,7 +74,7 @@ def counted_statement(statement: s.Statement | None, prepared: PreparedStatement
 
 
 class StatementStatistics:
-    """See the module's docstring. most: how many entries there may be."""
+    """See the module's docstring. most: the maximum number of entries."""
 
     def __init__(self, most: int = 5000) -> None:
         self._most = most
@@ -84,7 +87,7 @@ class StatementStatistics:
         self.since = time.time()
 
     def add(self, user: str, counted: Counted, seconds: float, rows: int, engine: str | None) -> None:
-        """A statement has run to its end."""
+        """Add a statement that has run to its end."""
         text, is_query = counted
         found = self._fingerprints.get(text, lambda: fingerprint(text, is_query=is_query)) if len(text) <= LONGEST else (
             fingerprint(text, is_query=is_query)
@@ -109,7 +112,7 @@ class StatementStatistics:
             return StatementsKept(figures, self.deallocations, self.since)
 
     def reset(self, user: str | None = None, query_id: int = 0) -> None:
-        """Forget those of a user, of a statement, or all. user: None is any. query_id: 0 is any."""
+        """Remove the entries of a user, of a statement, or all. user: None: any. query_id: 0: any."""
         with self._lock:
             if user is None and not query_id:
                 self._entries.clear()

@@ -1,7 +1,8 @@
 """The transaction block of one session, as a machine: what each transaction statement does in each state.
 
-It decides; `server.session_statements` and `server.pgwire.session` act (they call the engine's begin, commit and rollback, drop
-portals, send warnings). A method returns what is to be done, or raises PostgreSQL's error.
+The machine decides; `server.session.transaction_control` and `server.session.commands` act (they call the engine's
+begin, commit and rollback, drop portals, send warnings). A method returns what is to be done, or raises PostgreSQL's
+error.
 
     NONE      no transaction
     SINGLE    the transaction of one statement, or of a pipeline up to its Sync
@@ -58,7 +59,7 @@ class TransactionBlock:
 
     @property
     def status(self) -> Literal["I", "T", "E"]:
-        """The status byte of ReadyForQuery. Sent between commands, when no implicit transaction is left."""
+        """The status byte of ReadyForQuery. It is sent between commands, when no implicit transaction is left."""
         if self.block is Block.FAILED:
             return "E"
         return "T" if self.block is Block.EXPLICIT else "I"
@@ -70,7 +71,7 @@ class TransactionBlock:
 
     @property
     def implicit(self) -> bool:
-        """Whether the transaction ends by itself, since nobody began it."""
+        """Whether the transaction ends by itself, since no BEGIN started it."""
         return self.block in (Block.SINGLE, Block.IMPLICIT)
 
     @property
@@ -80,16 +81,18 @@ class TransactionBlock:
 
     @property
     def in_block(self) -> bool:
-        """Whether statements share a transaction, so that cursors and the like may outlive one of them."""
+        """Whether statements share a transaction, so that cursors may outlive one of them."""
         return self.block in (Block.IMPLICIT, Block.EXPLICIT, Block.FAILED)
 
     @property
     def depth(self) -> int:
-        """How many savepoints are open: portals are born at a depth and end when it is rolled back."""
+        """The number of open savepoints. A portal is created at a depth, and ends when that savepoint is rolled back."""
         return len(self.savepoints)
 
     def start(self, *, shared: bool) -> bool:
-        """Before a statement: whether the engine must begin. shared: with the other statements of a simple query."""
+        """Prepare for a statement. Returns whether the engine must begin a transaction. shared: with the other
+        statements of a simple query.
+        """
         if self.block is Block.NONE:
             self.block = Block.IMPLICIT if shared else Block.SINGLE
             return True
@@ -104,12 +107,16 @@ class TransactionBlock:
             )
 
     def require_block(self, what: str) -> None:
-        """`what` makes sense only where statements share a transaction (xact.c, RequireTransactionBlock)."""
+        """Raise an error outside of a block: `what` makes sense only if statements share a transaction (xact.c,
+        RequireTransactionBlock).
+        """
         if not self.in_block:
             raise NoActiveSqlTransaction(f"{what} can only be used in transaction blocks")
 
     def require_no_block(self, what: str) -> None:
-        """`what` cannot be undone and must be alone (xact.c, PreventInTransactionBlock)."""
+        """Raise an error within a block: `what` cannot be rolled back and must be alone (xact.c,
+        PreventInTransactionBlock).
+        """
         if self.in_block:
             raise ActiveSqlTransaction(f"{what} cannot run inside a transaction block")
 
@@ -120,7 +127,7 @@ class TransactionBlock:
         return Notice(text, "WARNING", NoActiveSqlTransaction.default_sqlstate)
 
     def begin(self) -> Notice | None:
-        """BEGIN: makes the transaction that runs an explicit block. Returns the warning, if any."""
+        """Execute BEGIN: make the current transaction an explicit block. Returns the warning, if any."""
         self.require_usable()
         if self.block is Block.EXPLICIT:
             return _ALREADY
@@ -128,7 +135,7 @@ class TransactionBlock:
         return None
 
     def commit(self, *, chain: bool) -> Ending:
-        """COMMIT: of a failed block, it is a ROLLBACK and says so."""
+        """Execute COMMIT. For a failed block it is a ROLLBACK, with that command tag."""
         if self.block is Block.FAILED:
             return Ending(False, "ROLLBACK", chain)
         if self.block is Block.EXPLICIT:
@@ -148,12 +155,14 @@ class TransactionBlock:
             raise NoActiveSqlTransaction(f"{what} AND CHAIN can only be used in transaction blocks")
 
     def end(self) -> None:
-        """The engine's transaction is over."""
+        """Note that the engine's transaction has ended."""
         self.block = Block.NONE
         self.savepoints.clear()
 
     def fail(self) -> bool:
-        """After an error: whether the transaction must be rolled back now; an explicit block waits to be told."""
+        """Note an error. Returns whether the transaction must be rolled back now; an explicit block waits for the
+        client to end it.
+        """
         if self.block is Block.EXPLICIT:
             self.block = Block.FAILED
         return self.implicit
@@ -174,7 +183,7 @@ class TransactionBlock:
         raise InvalidSavepointSpecification(f'savepoint "{name}" does not exist')
 
     def release(self, name: str) -> int:
-        """RELEASE: forgets the savepoint and all after it. Returns the depth that is left."""
+        """Execute RELEASE: forget the savepoint and all later ones. Returns the remaining depth."""
         self._require_explicit("RELEASE SAVEPOINT")
         self.require_usable()
         depth = self._find(name)
@@ -182,9 +191,9 @@ class TransactionBlock:
         return depth
 
     def rollback_to(self, name: str) -> int:
-        """ROLLBACK TO: the savepoint stays, what came after it goes, a failed block is usable again.
+        """Execute ROLLBACK TO: the savepoint stays, later ones are forgotten, and a failed block is usable again.
 
-        Returns the depth below which portals survive.
+        Returns the depth; portals created at a greater depth end.
         """
         self._require_explicit("ROLLBACK TO SAVEPOINT")
         depth = self._find(name)

@@ -1,4 +1,6 @@
-"""Begin, commit and roll back: what the statements of a transaction block do, by the rules of `server.session.transaction`."""
+"""Begins, commits and rolls back: executes the statements of a transaction block by the rules of
+`server.session.transaction`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ EXITS: Final = (s.Commit, s.Rollback, s.RollbackTo, s.PrepareTransaction)
 
 
 class TransactionControl:
-    """One session's transaction. portals, notifications: what ends or is told with it. The rest as for `Commands`."""
+    """One session's transaction. portals, notifications: the objects that end, or are sent, with it. The rest as for
+    `Commands`.
+    """
 
     def __init__(
         self,
@@ -39,17 +43,19 @@ class TransactionControl:
         self._announce = announce
 
     def start(self, *, shared: bool) -> None:
-        """Before a statement: begin, unless a transaction is open."""
+        """Begin a transaction before a statement, unless one is open."""
         if self.block.start(shared=shared):
             self._engine.begin()
 
     async def finish_statement(self) -> None:
-        """After the last statement of a simple query, and at Sync: commit a transaction that nobody began."""
+        """Commit an implicit transaction, after the last statement of a simple query, and at Sync."""
         if self.block.implicit:
             await self._end(commit=True)
 
     async def fail(self) -> None:
-        """After an error: roll back what nobody began; an explicit block waits, with what cannot be used any more gone."""
+        """After an error, roll back an implicit transaction. An explicit block waits for the client; portals that it
+        cannot use any more are closed.
+        """
         if self.block.fail():
             await self._end(commit=False)
         else:
@@ -67,7 +73,7 @@ class TransactionControl:
             await self._portals.hold()
             await self._undisturbed(self._engine.commit)
         except BaseException:
-            # A commit that failed is a rollback, of an explicit block too.
+            # A failed commit rolls back, even an explicit block.
             self.roll_back_engine()
             await self._portals.end_transaction()
             raise
@@ -76,7 +82,7 @@ class TransactionControl:
             self._announce(said)
 
     def roll_back_engine(self) -> None:
-        """End the block and take its changes back; its portals are the caller's to end."""
+        """End the block and roll back its changes; the caller ends its portals."""
         self.block.end()
         self._notifications.rollback()
         self._engine.rollback()
@@ -95,7 +101,9 @@ class TransactionControl:
         return await self._finish(self.block.rollback(chain=statement.chain))
 
     async def prepare(self, _statement: s.PrepareTransaction) -> Execution:
-        """Refuse it as with max_prepared_transactions = 0: the transaction ends all the same (twophase.c, MarkAsPreparing)."""
+        """Refuse PREPARE TRANSACTION as with max_prepared_transactions = 0: the transaction is nevertheless ended
+        (twophase.c, MarkAsPreparing).
+        """
         prepares = self.block.block is Block.EXPLICIT
         done = await self._finish(self.block.rollback(chain=False))
         if not prepares:

@@ -1,5 +1,5 @@
-"""`sluice sql`: a shell for people, over psycopg.
+r"""`sluice sql`: a shell for people, over psycopg.
 
-`statements` takes input apart, `printing` shows results, `plans` draws plans, `describing` answers \\d, `completion` knows names,
-`waiting` shows how far a statement has come, `shell` runs what was typed, `prompt` reads it from a terminal.
+`statements` splits input, `printing` shows results, `plans` draws plans, `describing` answers \d, `completion`
+completes names, `waiting` shows a statement's progress, `shell` runs the input, `prompt` reads it from a terminal.
 """

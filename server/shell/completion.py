@@ -1,7 +1,7 @@
-"""Completions that Tab offers: keywords, relations after FROM and its kin, columns of the relations that the statement names,
-members after \\c and \\connect.
+r"""Completions for Tab: keywords, relations after FROM and similar keywords, columns of the relations that the
+statement names, members after \c and \connect.
 
-Names are those that the system catalog had when they were last asked for; the shell asks again after a statement that defines.
+Names are those of the system catalog when it was last queried; the shell queries it again after a DDL statement.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.common.identifiers import quote_ident
 from engine.common.keywords import RESERVED, TYPE_FUNCTION_NAME
 from wire.dataclass import dataclass
 
-#: The name that is being typed, perhaps with those before its dots. Its last quote may still be open.
+#: The name that is being typed, with its qualifiers. Its last quote may still be open.
 _WORD: Final = re.compile(r'(?:(?:"[^"]*"|[\w$]+)\.)*(?:"[^"]*"|[\w$]+)?$')
 _OPEN: Final = re.compile(r'(?:(?:"[^"]*"|[\w$]+)\.)*"[^"]*$')
 _BEFORE: Final = re.compile(r"(\\?\w+)\s*$|(,)\s*$")
@@ -31,20 +31,20 @@ _NAMED: Final = re.compile(
     re.IGNORECASE,
 )
 COMMANDS: Final = ("\\?", "\\c", "\\connect", "\\d", "\\i", "\\plan", "\\q", "\\timing", "\\x")
-#: What statements begin with.
+#: First words of statements.
 _STATEMENTS: Final = (
     "alter", "begin", "call", "comment", "commit", "copy", "deallocate", "declare", "delete", "drop", "execute", "explain", "fetch",
     "import", "insert", "listen", "lock", "merge", "notify", "prepare", "refresh", "reindex", "release", "reset", "revoke",
     "rollback", "savepoint", "set", "show", "truncate", "update", "vacuum", "values",
 )  # fmt: skip
-#: What is no keyword to the server, but typed as often.
+#: Words that are no keywords of the server, but are typed as often.
 _FUNCTIONS: Final = ("avg", "by", "coalesce", "count", "interval", "max", "min", "over", "sum")
 KEYWORDS: Final = (*sorted({*RESERVED, *TYPE_FUNCTION_NAME, *_STATEMENTS}), *_FUNCTIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """visible: found without its schema."""
+    """visible: it is found without its schema."""
 
     schema: str
     name: str
@@ -92,7 +92,7 @@ class Names(Completer):
         return () if found is None else found.columns
 
     def _named_relations(self, text: str) -> dict[str, Relation]:
-        """The relations that a statement names, by what it calls them."""
+        """Return the relations that a statement names, by their names or aliases in it."""
         known = {f"{each.schema}.{each.name}": each for each in self.relations}
         known |= {each.name: each for each in self.relations if each.visible}
         found: dict[str, Relation] = {}
@@ -105,7 +105,7 @@ class Names(Completer):
 
 
 def _last(word: str) -> tuple[str, int]:
-    """The part of a dotted word that is being typed, and its length."""
+    """Return the last part of a dotted word, which is being typed, and its length."""
     last = word.rpartition(".")[2]
     return last, len(last)
 

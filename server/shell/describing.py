@@ -1,4 +1,4 @@
-"""\\d: the relations that there are, or one relation's columns, asked of the system catalog as any client asks.
+r"""\d: lists the relations, or one relation's columns, by queries of the system catalog that any client could send.
 
 Source: psql's describe.c, of which this has the part that people use most.
 """
@@ -28,7 +28,9 @@ MEMBERS: Final = "select id, client_address from sluice.members order by 1"
 
 
 def members(connection: psycopg.Connection[Any]) -> dict[str, str]:
-    """Return the address at which clients reach each member; none where the server is no Sluice, or a transaction has failed."""
+    """Return the address at which clients reach each member; none if the server is not Sluice, or if the transaction
+    has failed.
+    """
     try:
         with connection.transaction():
             return dict(connection.execute(MEMBERS).fetchall())

@@ -1,4 +1,4 @@
-"""`sluice sql`: where to connect, and whether a person types or statements are given."""
+"""`sluice sql`: decides where to connect, and whether to read from a terminal or to run given statements."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from psycopg.conninfo import make_conninfo
 from server.shell.printing import complain
 from server.shell.shell import Shell, ShellError, run_all
 
-#: Seconds between two signs of progress of a statement, where a person looks on.
+#: Seconds between two progress notices in interactive use.
 _PROGRESS: Final = 1.0
 
 
 def run(
     target: str, options: Mapping[str, Any], *, commands: Sequence[str], files: Sequence[Path], expanded: bool
 ) -> int:
-    """The exit status: 0; 1 for an error of a statement; 2 where there is no connection; 130 where it was interrupted."""
+    """Run the shell. Returns the exit status: 0; 1 for an error of a statement; 2 if there is no connection; 130 if it
+    was interrupted.
+    """
     looks_on = sys.stderr.isatty()
     where = target or make_conninfo(**{**options, "user": options["user"] or getpass.getuser()})
     try:

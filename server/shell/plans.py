@@ -1,6 +1,6 @@
-"""A plan as a picture in the terminal: `\\plan select ...` draws what EXPLAIN (FORMAT JSON) tells as a tree.
+r"""Draws a plan in the terminal: `\plan select ...` shows the output of EXPLAIN (FORMAT JSON) as a tree.
 
-It works for PostgreSQL's plans, too, which have the same shape.
+It also works for PostgreSQL's plans, which have the same shape.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any, Final
 from rich.markup import escape
 from rich.tree import Tree
 
-#: What a node's line says itself, and what its children are.
+#: Keys that are shown in a node's own line, and the key of its children.
 _SHOWN: Final = ("Node Type", "Plan Rows", "Actual Rows", "Plans", "Subplan Name")
-#: PostgreSQL's, which would hide the rest.
+#: Keys of PostgreSQL's plans that are left out, because they would hide the rest.
 _COSTS: Final = ("Startup Cost", "Total Cost", "Plan Width", "Parallel Aware", "Async Capable", "Parent Relationship")
 
 
 def draw_tree(plan: Mapping[str, Any]) -> Tree:
-    """plan: the object in the list that EXPLAIN (FORMAT JSON) gives."""
+    """Return a plan as a tree. plan: the object in the list that EXPLAIN (FORMAT JSON) returns."""
     tree = Tree(_line(plan["Plan"]), guide_style="dim")
     _fill(tree, plan["Plan"])
     for name in ("Engine", "Reason"):

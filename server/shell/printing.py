@@ -1,4 +1,4 @@
-"""Results and errors as psql prints them: aligned, or a column a line (\\x). Values are the texts that the server sent."""
+r"""Prints results and errors as psql does: aligned, or a column a line (\x). Values are the texts that the server sent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 import psycopg
 from rich.cells import cell_len
 
-#: Types whose values stand at the right: integers, floats, numeric, money, oid.
+#: Types whose values are right-aligned: integers, floats, numeric, money, oid.
 _RIGHT: Final = frozenset({20, 21, 23, 26, 700, 701, 790, 1700})
 
 Row = tuple[str, ...]
@@ -22,14 +22,14 @@ def tell(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Write lines to standard error, after what was told."""
+    """Write lines to standard error, after flushing standard output."""
     sys.stdout.flush()
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
 
 def texts(cursor: psycopg.Cursor[Any]) -> tuple[Row, Sequence[bool], list[Row]]:
-    """A result's column names, which of them stand at the right, and its rows as texts; null is empty."""
+    """Return a result's column names, whether each column is right-aligned, and its rows as texts; null is empty."""
     result = cursor.pgresult
     assert result is not None, "the cursor has run a statement"
     columns = range(result.nfields)
@@ -42,7 +42,7 @@ def texts(cursor: psycopg.Cursor[Any]) -> tuple[Row, Sequence[bool], list[Row]]:
 
 
 def aligned_lines(names: Row, right: Sequence[bool], rows: Sequence[Row]) -> Iterator[str]:
-    """The lines of a table, and how many rows it has."""
+    """Yield the lines of a table, and a line with the number of rows."""
     cells = [[value.split("\n") for value in row] for row in rows]
     widths = [
         max([cell_len(name), *(cell_len(line) for row in cells for line in row[column])])
@@ -61,7 +61,7 @@ def aligned_lines(names: Row, right: Sequence[bool], rows: Sequence[Row]) -> Ite
 
 
 def expanded_lines(names: Row, rows: Sequence[Row]) -> Iterator[str]:
-    """The lines of a result with a line for each column of each row."""
+    """Yield the lines of a result, one for each column of each row."""
     width = max((cell_len(name) for name in names), default=0)
     for number, row in enumerate(rows, 1):
         yield f"-[ RECORD {number} ]".ljust(width + 3, "-")
@@ -84,7 +84,7 @@ def _pad(text: str, width: int, *, right: bool = False, middle: bool = False) ->
 
 
 def error_lines(error: psycopg.Error, statement: str) -> Iterator[str]:
-    """Format an error of a server or of psycopg, with the place in the statement."""
+    """Format an error of a server or of psycopg, with its position in the statement."""
     said = error.diag
     if said.message_primary is None:
         yield f"ERROR:  {str(error).strip()}"

@@ -1,6 +1,6 @@
-"""The shell on a terminal: lines are edited, completed, coloured and remembered by prompt_toolkit.
+"""The shell on a terminal: prompt_toolkit provides line editing, completion, colours and history.
 
-Enter runs what has ended and begins a new line of what has not; Ctrl-C drops what was typed, Ctrl-D quits.
+Enter runs a complete input and otherwise begins a new line; Ctrl-C discards the input, Ctrl-D quits.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _MARKS: Final = {TransactionStatus.INTRANS: "*", TransactionStatus.INERROR: "!"}
 
 
 def history_file() -> Path:
-    """SLUICE_HISTORY, else in the folder where the user's programs keep their state."""
+    """Return the path in SLUICE_HISTORY, else one in the user's state directory."""
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(os.environ.get("SLUICE_HISTORY") or Path(state, "sluice", "history")).expanduser()
 
 
 def interact(shell: Shell) -> int:
-    """Read and run until the person quits; the exit status."""
+    """Read and run input until the user quits. Returns the exit status."""
     names = Names()
 
     def learn() -> None:
@@ -51,7 +51,7 @@ def interact(shell: Shell) -> int:
             )
             shell.run_text(text)
         except KeyboardInterrupt:
-            # psycopg has cancelled what ran, and has had its answer.
+            # psycopg has cancelled the statement and received the answer.
             continue
         except (EOFError, Quit):
             return 0
@@ -82,7 +82,7 @@ def _prompt(shell: Shell) -> str:
 
 
 def _relations(connection: psycopg.Connection[Any]) -> tuple[Relation, ...]:
-    """All relations with their columns; none while a transaction has failed."""
+    """Return all relations with their columns; none while a transaction has failed."""
     try:
         rows = connection.execute(describing.NAMES).fetchall()
     except psycopg.Error as error:

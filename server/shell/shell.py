@@ -1,4 +1,5 @@
-"""The shell: what was typed, run. Statements go to the server one at a time, commands that begin with a backslash are its own.
+"""The shell: runs the input. It sends statements to the server one at a time, and executes commands that begin with a
+backslash itself.
 
 Ctrl-C while a statement runs cancels it on the server (psycopg sends the cancel request and waits for the answer).
 """
@@ -34,25 +35,25 @@ HELP: Final = """\\c MEMBER | HOST:PORT  connect to another member (\\connect)
 \\timing                show how long statements take, or stop to
 \\x                     show a column a line, or stop to
 Statements end with a semicolon. Ctrl-C cancels the one that runs."""
-#: From a Ctrl-C that came while a notice was shown to its repetition.
+#: Seconds until a Ctrl-C that came while a notice was shown is repeated.
 _AGAIN_SECONDS: Final = 0.05
-#: Tags of statements after which names may be others.
+#: Command tags after which the names for completion may have changed.
 _DEFINING: Final = ("CREATE", "DROP", "ALTER", "IMPORT", "SET", "RESET", "SELECT INTO")
 
 
 class ShellError(Exception):
-    """Why the shell cannot do something, in words for the person who uses it."""
+    """An error of the shell itself; the message is for its user."""
 
 
 class Quit(Exception):
-    """\\q."""
+    r"""Raised by \q."""
 
 
 class Shell:
-    """See the module's docstring.
+    r"""See the module's docstring.
 
-    target: libpq's connection string. progress: seconds between two signs of progress; 0: none are asked for. expanded, timing: as
-    \\x and \\timing change them. changed: called when names may be others than they were.
+    target: libpq's connection string. progress: seconds between two progress notices; 0: none are requested. expanded,
+    timing: toggled by \x and \timing. changed: called when the names for completion may have changed.
     """
 
     def __init__(self, target: str, *, progress: float = 0, changed: Callable[[], None] = lambda: None) -> None:
@@ -85,11 +86,11 @@ class Shell:
             if self._waiting is not None:
                 self._waiting.notice(said)
         except KeyboardInterrupt:
-            # psycopg drops what a handler raises: the signal comes again when it waits for the server.
+            # psycopg drops exceptions of a handler, so the signal is sent again when it waits for the server.
             threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     def _reconnect(self, where: str) -> None:
-        """To a member by its name, or to an address; to the same one again where nothing is said."""
+        """Connect to a member by its name, or to an address; without either, to the same one again."""
         if where:
             try:
                 address = Address.parse(describing.members(self.connection).get(where, where))
@@ -105,11 +106,13 @@ class Shell:
     # -- running -----------------------------------------------------------------------------------------------------
 
     def run_text(self, text: str) -> bool:
-        """Run statements and commands, each on lines of its own, up to the first that fails. Returns whether all went well."""
+        """Run statements and commands, each on lines of its own, up to the first that fails. Returns whether all
+        succeeded.
+        """
         return all(self.run(part) for part in _parts(text))
 
     def run_file(self, name: str) -> None:
-        """Raises ShellError where it cannot be read, or where something in it fails."""
+        """Run the statements and commands of a file. Raises ShellError if it cannot be read, or if one of them fails."""
         try:
             text = Path(name).expanduser().read_text()
         except OSError as error:
@@ -118,7 +121,7 @@ class Shell:
             raise ShellError(f"{name} was not run to its end")
 
     def run(self, part: str) -> bool:
-        """Run one statement or command, and say what is wrong with it if anything is. Returns whether it went well."""
+        """Run one statement or command, and print its error if it fails. Returns whether it succeeded."""
         try:
             if part.startswith("\\"):
                 self._command(part)
@@ -212,8 +215,9 @@ class Shell:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The statements and commands of a text, in order. A command is a line that begins with a backslash between statements; what is
-    left at the end is a statement, too."""
+    """Yield the statements and commands of a text, in order. A command is a line that begins with a backslash between
+    statements; an incomplete rest at the end is a statement, too.
+    """
     begun = ""
     for line in text.splitlines(keepends=True):
         if not begun.strip() and line.lstrip().startswith("\\"):
@@ -227,7 +231,9 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def run_all(shell: Shell, texts: Iterable[str]) -> int:
-    """Run texts one after another, up to the first that fails; the exit status: 0, 1 for an error, 130 where it was interrupted."""
+    """Run texts one after another, up to the first that fails. Returns the exit status: 0; 1 for an error; 130 if it
+    was interrupted.
+    """
     try:
         return 0 if all(shell.run_text(text) for text in texts) else 1
     except Quit:

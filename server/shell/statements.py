@@ -1,6 +1,7 @@
-"""Input taken apart: into statements, which end with a semicolon, and what has not ended yet.
+"""Splits input into complete statements, which end with a semicolon, and an incomplete rest.
 
-It is read with the server's own lexer, so that a semicolon in a string, a comment, a quoted name or between dollars ends nothing.
+The server's own lexer reads the input, so a semicolon in a string, a comment, a quoted name or between dollars ends
+nothing.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from wire.errors import SqlSyntaxError
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """statements: whole ones, without their semicolons. rest: what follows them; blank where there is nothing."""
+    """statements: the complete ones, without their semicolons. rest: the text after them; blank if there is none."""
 
     statements: tuple[str, ...]
     rest: str
 
 
 def split(text: str) -> Split:
-    """Take a text apart. A text that the lexer refuses, such as one that ends within a string, is the rest as a whole."""
+    """Split a text. A text that the lexer refuses, such as one that ends within a string, is returned as the rest."""
     try:
         tokens = tokenize(text)
     except SqlSyntaxError:
@@ -40,6 +41,6 @@ def split(text: str) -> Split:
 
 
 def is_complete(text: str) -> bool:
-    """Whether Enter runs a text: a command of the shell, or statements that have all ended."""
+    """Return whether Enter runs a text: a command of the shell, or complete statements only."""
     stripped = text.strip()
     return not stripped or stripped.startswith("\\") or not split(text).rest.strip()

@@ -1,6 +1,7 @@
-"""While a statement runs: a bar from the notices of its progress (`sluice.progress`), other notices as they come.
+"""Shows a progress bar from the progress notices of a running statement (`sluice.progress`), and other notices as they
+arrive.
 
-The bar is on standard error, appears with the first notice of progress, and is gone when the statement has ended.
+The bar is on standard error, appears with the first notice of progress, and disappears when the statement has ended.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _TASKS: Final = re.compile(r"(\d+) of (\d+) tasks done")
 
 
 class Waiting:
-    """A context manager around one statement; `notice` is called with what the server says meanwhile."""
+    """A context manager around one statement; `notice` is called with the server's notices meanwhile."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

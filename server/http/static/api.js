@@ -1,6 +1,6 @@
-// The console's HTTP API and its live channel. Addresses are relative, so that a proxy may serve the console below a path.
+// The console's HTTP API and its live channel. URLs are relative, so that a proxy may serve the console below a path.
 
-/** An answer that is no success: status, message, and of SQL errors sqlstate and position. */
+/** An error answer: status, message, and for SQL errors sqlstate and position. */
 export class ApiError extends Error {
   constructor(status, body) {
     super(body.error ?? `The server answered with status ${status}.`);
@@ -10,7 +10,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Status of an `ApiError` where no answer came. */
+/** The status of an `ApiError` if no answer came. */
 export const UNREACHED = 0;
 
 async function call(method, path, body) {
@@ -39,13 +39,13 @@ export const explain = (sql) => call("POST", "api/explain", { sql });
 
 const FIRST_WAIT_SECONDS = 1;
 const LONGEST_WAIT_SECONDS = 30;
-/** A channel on which nothing came for so long is lost, whatever the socket says: the overview comes each second. */
+/** A channel without a message for this time counts as lost, whatever the socket reports: an overview comes each second. */
 const SILENCE_SECONDS = 15;
 
-/** The websocket, opened again with growing waits when it is lost.
+/** The websocket, which is reopened with growing pauses when it is lost.
  *
- *  handlers: overview(value), query(value); connection({state, seconds}), where state is "open" or "lost" and seconds the wait
- *  before the next attempt; refused(): the server wants a login. */
+ *  handlers: overview(value), query(value); connection({state, seconds}), where state is "open" or "lost" and seconds the pause
+ *  before the next attempt; refused(): the server requires a login. */
 export class Live {
   constructor(handlers) {
     this.handlers = handlers;
@@ -62,13 +62,13 @@ export class Live {
     this.connect();
   }
 
-  /** Ask for a statement's details too; null: no longer. */
+  /** Request a statement's details too; null: stop requesting them. */
   follow(id) {
     this.followed = id;
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify({ follow: id }));
   }
 
-  /** Try now, whatever the wait. */
+  /** Reconnect now, without the pause. */
   retry() {
     if (!this.closed && this.socket === null) this.connect();
   }
@@ -123,7 +123,7 @@ export class Live {
     this.failures += 1;
     this.handlers.connection({ state: "lost", seconds });
     this.timer = setTimeout(() => this.connect(), seconds * 1000);
-    // A handshake that is refused for want of a login looks like any other loss.
+    // A handshake that is refused because a login is required looks like any other loss.
     try {
       await me();
     } catch (error) {

@@ -1,8 +1,8 @@
-// A question that is answered before something is done that cannot be taken back.
+// A confirmation before an action that cannot be undone.
 
 import { el } from "./dom.js";
 
-/** Ask. question: title, text (what it is about), note (what follows), yes and no (the buttons). Escape is no. */
+/** Ask for confirmation. title; text: the subject; note: the consequence; yes and no: the buttons. Escape means no. */
 export function confirmed({ title, text, note, yes, no }) {
   return new Promise((resolve) => {
     const form = el(

@@ -1,8 +1,8 @@
-// Builds and patches DOM nodes. Texts become text nodes and attributes are set by name: nothing that a client or a table says is
-// ever parsed as HTML. The patching functions write only what differs, so that a live page costs what changed, not what it shows.
+// Builds and patches DOM nodes. Texts become text nodes and attributes are set by name: text from clients and tables is never
+// parsed as HTML. The patching functions write only differences, so the cost of an update depends on the changes only.
 
 const SVG = "http://www.w3.org/2000/svg";
-/** Rows of `keyed`, by the element that holds them: Map of key -> row. */
+/** The rows of `keyed` by their parent element: Map of key -> row. */
 const rowsOf = new WeakMap();
 
 /** Give an element attributes, listeners (`onclick` and the like) and children. */
@@ -37,9 +37,10 @@ export function setAttribute(node, name, value) {
   else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
 }
 
-/** Make `parent` hold one row an item, in the order of `items`, and keep the rows whose keys it has already.
+/** Give `parent` one row per item, in the order of `items`, and reuse the rows whose keys it has already.
  *
- *  create(item): a row, an object with a `node`. update(row, item): patches it. Of items with the same key the first counts. */
+ *  create(item): returns a row, an object with a `node`. update(row, item): patches it. Of items with the same key the first
+ *  counts. */
 export function keyed(parent, items, keyOf, create, update) {
   if (!rowsOf.has(parent)) rowsOf.set(parent, new Map());
   const rows = rowsOf.get(parent);

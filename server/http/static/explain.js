@@ -1,4 +1,4 @@
-// Plans without a running statement: SQL that the server explains and does not run, or a plan that is pasted in as JSON.
+// Plans without a running statement: SQL that the server explains and does not run, or a plan that is pasted as JSON.
 
 import * as api from "./api.js";
 import { el, setText } from "./dom.js";
@@ -53,7 +53,7 @@ export class ExplainView {
     });
   }
 
-  /** The arrow keys go from tab to tab. */
+  /** Move between the tabs with the arrow keys. */
   turn(event) {
     if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
     const other = this.choices.findIndex(({ tab }) => tab !== event.target);
@@ -92,7 +92,7 @@ export class ExplainView {
   }
 }
 
-/** A graph without figures and states, which a plan that did not run has none of. */
+/** A graph without figures and states, since the plan did not run. */
 function unrun(graph) {
   const figures = ["rows", "bytes", "backlog_bytes", "stalls", "stalled_seconds", "spooled_bytes", "state"];
   const none = Object.fromEntries(figures.map((name) => [name, null]));
@@ -102,7 +102,7 @@ function unrun(graph) {
   };
 }
 
-/** The line of a statement in which an error is, with the place marked. position: in characters, from 1. */
+/** The line of a statement that contains an error, with its position marked. position: in characters, from 1. */
 function pointed(sql, position) {
   const characters = Array.from(sql);
   if (!(position >= 1) || position > characters.length) return [];

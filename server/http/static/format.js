@@ -1,9 +1,9 @@
-// Figures as people read them. Sizes count in 1024, as PostgreSQL's pg_size_pretty does.
+// Formats figures for people. Units of sizes are powers of 1024, as in PostgreSQL's pg_size_pretty.
 
 const GROUPED = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
 const MAGNITUDES = [[1e12, "T"], [1e9, "G"], [1e6, "M"]];
-/** What stands for a figure that is not known. */
+/** The placeholder for an unknown figure. */
 export const UNKNOWN = "\u2013";
 
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
@@ -43,28 +43,28 @@ export function duration(seconds) {
   return `${Math.floor(whole / 86400)} d ${Math.floor((whole % 86400) / 3600)} h`;
 }
 
-/** How long ago something was: whole seconds at the least. */
+/** The time since an event, in whole seconds or larger units. */
 export function age(seconds) {
   if (!isNumber(seconds)) return UNKNOWN;
   return seconds < 1 ? "now" : `${duration(seconds < 60 ? Math.floor(seconds) : seconds).replace(/\.\d+ s$/, " s")} ago`;
 }
 
-/** Things a second. */
+/** A rate per second. */
 export function rate(value) {
   return isNumber(value) ? `${count(value)}/s` : UNKNOWN;
 }
 
-/** A share of one. */
+/** A fraction of 1, as a percentage. */
 export function percent(share) {
   return isNumber(share) ? `${Math.round(share * 100)} %` : UNKNOWN;
 }
 
-/** One or many of something. */
+/** A number with its noun, in the singular or plural. */
 export function counted(number, one, many = `${one}s`) {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
 
-/** The time of a moment (seconds since the epoch), with the day where it is not today's. */
+/** A time (seconds since the epoch), with the date if it is not today's. */
 export function moment(seconds, now = Date.now() / 1000) {
   if (!isNumber(seconds)) return UNKNOWN;
   const at = new Date(seconds * 1000);
@@ -73,19 +73,19 @@ export function moment(seconds, now = Date.now() / 1000) {
   return `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${time}`;
 }
 
-/** A text on one line, cut to a number of characters. */
+/** A text on one line, truncated to a number of characters. */
 export function oneLine(text, length = 240) {
   const line = String(text ?? "").replace(/\s+/g, " ").trim();
   return cut(line, length);
 }
 
-/** A text cut to a number of characters, the last of which is an ellipsis then. */
+/** A text truncated to a number of characters, the last of which is then an ellipsis. */
 export function cut(text, length) {
   const characters = Array.from(text);
   return characters.length <= length ? text : `${characters.slice(0, Math.max(0, length - 1)).join("")}\u2026`;
 }
 
-/** Three significant digits at the most, none of a whole number cut. */
+/** At most three significant digits; the integer part is never truncated. */
 function significant(value) {
   if (value >= 99.95) return GROUPED.format(value);
   return value.toFixed(value >= 9.995 ? 1 : 2).replace(/\.?0+$/, "");

@@ -1,6 +1,6 @@
-// A plan drawn as SVG: lanes of members, boxes of fragments with their operators, edges with a card each. `layout.js` says where.
+// A plan drawn as SVG: lanes of members, boxes of fragments with their operators, edges with a card each, placed by `layout.js`.
 //
-// The picture is built anew only when the plan's structure changes; figures, gauges and motion are patched. Screen readers have the
+// The picture is rebuilt only when the plan's structure changes; figures, gauges and motion are patched. Screen readers have the
 // same figures in the tables below the picture.
 
 import { el, setAttribute, setText, svg } from "./dom.js";
@@ -8,14 +8,14 @@ import * as format from "./format.js";
 import { CLIENT, layout, SIZES } from "./layout.js";
 import { creditShare, motionOf, Rates } from "./motion.js";
 
-/** Widths of a character in the picture's fonts, in pixels, rather too much than too little. */
+/** Upper bounds for the width of a character in the picture's fonts, in pixels. */
 const NAME_CHARACTER = 7.5;
 const DETAIL_CHARACTER = 6.1;
 const GAUGE = { x: 10, y: 26, width: SIZES.cardWidth - 20, height: 4 };
-/** The smallest scale at which a wide picture is still shown whole; beyond it the picture scrolls. */
+/** The smallest scale at which a wide picture is shown as a whole; below it the picture scrolls. */
 const SCALE_MIN = 0.8;
 
-/** A picture of a graph. label: what screen readers call it. */
+/** A picture of a graph. label: its name for screen readers. */
 export class GraphView {
   constructor() {
     this.rates = new Rates();
@@ -24,7 +24,7 @@ export class GraphView {
     this.node = this.scroller;
   }
 
-  /** graph: of the API. at: when its figures were taken, in seconds. live: whether they will change. */
+  /** graph: of the API. at: the time of its figures, in seconds. live: whether they will change. */
   update(graph, at, live) {
     const structure = structureOf(graph);
     if (structure !== this.structure) {
@@ -68,7 +68,7 @@ export class GraphView {
   }
 }
 
-/** What a picture's shape depends on. */
+/** The part of a graph on which the picture's shape depends. */
 function structureOf(graph) {
   const fragments = graph.fragments.map((f) => [f.id, f.member, f.operators.map((o) => [o.id, o.name, o.detail, o.inputs])]);
   return JSON.stringify([fragments, graph.edges.map((edge) => [edge.id, edge.from, edge.to])]);
@@ -86,7 +86,7 @@ function drawLane(lane, width) {
   return svg("g", {}, shape, svg("text", { class: "lane-name", x: 14, y: lane.y + 17 }, lane.member));
 }
 
-/** A text cut to a width, with the whole of it as its title. */
+/** A text truncated to a width, with the complete text as its title. */
 function cutText(attributes, text, width, character) {
   const shown = format.cut(text, Math.floor(width / character));
   const node = svg("text", attributes, shown);
@@ -136,7 +136,7 @@ class Box {
   }
 }
 
-/** Lines from each operator to those below it. */
+/** Lines from each operator to its children. */
 function branches(rows) {
   const parents = [];
   return rows.flatMap(({ operator, depth, y }) => {
@@ -195,7 +195,7 @@ function kindText(edge) {
   return `${edge.kind}${streams}`;
 }
 
-/** What holds an edge up, in a few words. */
+/** The reason why an edge waits, in a few words. */
 function troubles(edge, motion) {
   const words = [];
   if (motion === "stalled") words.push(edge.state === "interrupted" ? "interrupted" : "stalled");

@@ -1,18 +1,18 @@
-// Where the parts of a plan's picture stand. Pure: a graph in, positions out; `graph.js` draws them.
+// The positions of the parts of a plan's picture. Pure: a graph in, positions out; `graph.js` draws them.
 //
-// Rows flow from left to right. A fragment's column is its distance from the client: the longest way, so that every edge points
-// to the right. A member is a lane across all columns, and a fragment stands in its member's lane. Between two columns is a gutter
-// with one card for each edge that ends in the right one; cards stand as near to the middle of their edge as the others let them.
+// Rows flow from left to right. A fragment's column is its distance from the client by the longest path, so that every edge points
+// to the right. A member is a lane across all columns, and a fragment is in its member's lane. Between two columns is a gutter
+// with one card for each edge that ends in the right one; a card is as near to the middle of its edge as the other cards allow.
 //
-// Rejected: minimising crossings by sweeps (Sugiyama). Lanes fix the vertical order, and where each member sends to each, the
-// crossings are what the picture is to show.
+// Rejected: minimising crossings by sweeps (Sugiyama). Lanes fix the vertical order, and if each member sends to each, the
+// crossings are the content of the picture.
 
 export const SIZES = {
   boxWidth: 228, clientWidth: 108, clientHeight: 44, header: 40, row: 20, detail: 15, boxPadding: 10, boxGap: 12, indent: 14,
   cardWidth: 158, cardHeight: 64, compactHeight: 22, cardGap: 8, compactGap: 3, reach: 28,
   lanePadding: 12, laneLabel: 26, laneGap: 10, margin: 2,
 };
-/** Edges that end in one column, beyond which their cards have a single line. */
+/** The number of edges that end in one column beyond which their cards have a single line. */
 const COMPACT_FROM = 10;
 export const CLIENT = "client";
 
@@ -33,7 +33,7 @@ export function operatorRows(operators) {
   return rows;
 }
 
-/** The longest way to an end of the graph, in edges, for each fragment. A circle counts once. */
+/** The longest path to an end of the graph, in edges, for each fragment. A cycle counts once. */
 export function distances(graph) {
   const targets = new Map(graph.fragments.map((fragment) => [fragment.id, []]));
   for (const edge of graph.edges) if (targets.has(edge.to)) targets.get(edge.from)?.push(edge.to);
@@ -52,7 +52,7 @@ export function distances(graph) {
   return found;
 }
 
-/** Positions of things of one height: as near to the centres wished for as an order by these and the gap allow (pooling of
+/** Positions of items of one height: as near to the wanted centres as their order and the gap allow (pooling of
  *  adjacent violators). Returns the upper ends. */
 export function spread(centres, height, gap) {
   const order = centres.map((_, index) => index).sort((a, b) => centres[a] - centres[b] || a - b);
@@ -76,10 +76,10 @@ export function spread(centres, height, gap) {
   return tops;
 }
 
-/** The picture's measures: {width, height, lanes, boxes, cards}.
+/** The picture's layout: {width, height, lanes, boxes, cards}.
  *
  *  lanes: {member, y, height}. boxes: by fragment {x, y, width, height, rows}. cards: by edge {x, y, width, height, compact, path},
- *  where path is the edge's way to the card and that from it. */
+ *  where path is the edge's path to the card and from it. */
 export function layout(graph) {
   const fragments = graph.fragments;
   const columns = columnsOf(graph);

@@ -1,4 +1,4 @@
-// The login form: the users and passwords that SQL has.
+// The login form, for the same users and passwords as over SQL.
 
 import * as api from "./api.js";
 import { el, setText } from "./dom.js";

@@ -1,7 +1,7 @@
-// The console's start: who is logged in, which view the address names, and what the live channel says.
+// The console's entry point: checks the login, shows the view that the URL names, and applies the live channel's messages.
 //
-// Views: #/ the overview, #/statements/ID a statement, #/explain plans. Messages are kept until the browser draws next, the newest
-// of each kind: a page that nobody looks at costs nothing and keeps nothing.
+// Views: #/ the overview, #/statements/ID a statement, #/explain plans. The newest message of each kind is kept until the browser
+// draws the next frame, so a page in the background does no work and stores no more than that.
 
 import * as api from "./api.js";
 import { heard, serverNow } from "./clock.js";
@@ -37,7 +37,7 @@ class Console {
     window.addEventListener("hashchange", () => this.route());
   }
 
-  /** Begin with empty views: nothing that one user saw stays for the next. */
+  /** Begin with empty views, so that nothing of one user's views remains for the next. */
   forget() {
     this.overviewView = new OverviewView();
     this.explainView = new ExplainView();
@@ -80,7 +80,7 @@ class Console {
     try {
       await api.logout();
     } finally {
-      // A member that trusts this machine would let the page in again at once: the form is for those who want to be somebody else.
+      // A member that trusts this machine would admit the page again at once; the form is for logging in as another user.
       window.history.replaceState(null, "", window.location.pathname);
       this.askForLogin();
     }

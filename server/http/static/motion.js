@@ -1,6 +1,6 @@
-// What an edge does, from the figures that the server repeats: whether rows flow, whether it waits for credit, rows a second.
+// The motion of an edge, from the figures that the server repeats: whether rows flow or wait for credit, and rows per second.
 
-/** How long after the last row an edge still counts as flowing, in seconds. */
+/** Seconds after the last row for which an edge still counts as flowing. */
 const HOLD_SECONDS = 2;
 /** The weight of the newest measurement in a rate. */
 const NEWEST = 0.4;
@@ -8,7 +8,7 @@ const NEWEST = 0.4;
 const WAITING = new Set(["waiting", "stalled", "interrupted"]);
 const ENDED = new Set(["done", "finished", "closed", "complete", "ended", "failed", "cancelled"]);
 
-/** Rows a second of something whose count is known now and then; smoothed. */
+/** A smoothed rate in rows per second, from counts at irregular times. */
 export class Rate {
   constructor() {
     this.value = null;
@@ -17,7 +17,7 @@ export class Rate {
     this.at = null;
   }
 
-  /** rows: in all. at: when, in seconds. Returns rows a second, or null while one figure alone is known. */
+  /** rows: the total. at: the time in seconds. Returns rows per second, or null after the first count. */
   update(rows, at) {
     if (typeof rows !== "number") return this.value;
     if (this.rows !== null && at > this.at) {
@@ -34,7 +34,7 @@ export class Rate {
   }
 }
 
-/** Rates by key; those of keys that are not there any more are dropped. */
+/** Rates by key; those of keys that no longer occur are dropped. */
 export class Rates {
   constructor() {
     this.byKey = new Map();
@@ -51,7 +51,7 @@ export class Rates {
   }
 }
 
-/** The share of an edge's window that a sender may still fill: 0 to 1, or null where there is no window. */
+/** The fraction of an edge's credit window that the sender may still fill: 0 to 1, or null without a window. */
 export function creditShare(edge) {
   if (typeof edge.credit !== "number" || !(edge.window > 0)) return null;
   return Math.min(1, Math.max(0, edge.credit / edge.window));

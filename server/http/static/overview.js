@@ -1,4 +1,4 @@
-// The cluster at a glance: members, statements that run or are suspended, sessions, and statements that have ended.
+// The overview of the cluster: members, statements that run or are suspended, sessions, and statements that have ended.
 
 import { el, keyed, setAttribute, setText } from "./dom.js";
 import * as format from "./format.js";
@@ -7,7 +7,7 @@ import { phaseLine } from "./phases.js";
 import { badge, ENDED, elapsed, showState } from "./state.js";
 import { Table } from "./table.js";
 
-/** Rows that a list of sessions or of the history shows, and how many more it shows when asked for more. */
+/** The number of rows that a list of sessions or of the history shows, and by which it grows on request. */
 const ROWS = 50;
 
 const statementColumn = {
@@ -126,7 +126,7 @@ export class OverviewView {
     const lines = overview.running.map((line) => ({ line, at, rate: this.rates.of(line.id).update(line.rows, at) }));
     this.running.update(lines);
     setText(this.counts.running, format.count(lines.length));
-    // The first frame has what people look at first; the long lists come with the next one.
+    // The first frame has the most important parts; the long lists come with the next one.
     if (this.drawn) this.showLists(overview);
     else requestAnimationFrame(() => this.showLists(this.last));
     this.drawn = true;
@@ -159,7 +159,7 @@ class More {
     this.node = el("button", { type: "button", class: "plain more", onclick: more });
   }
 
-  /** The first of the items: so many as the list shows now. */
+  /** The items that the list shows now. */
   first(items) {
     const rest = items.length - this.limit;
     this.node.hidden = rest <= 0;
@@ -173,7 +173,7 @@ function section(title, counter, ...content) {
   return el("section", { "aria-labelledby": id }, el("h2", { id }, title, " ", counter), ...content);
 }
 
-/** What the history is filtered by: user, text and state. */
+/** The filters of the history: user, text and state. */
 class Filter {
   constructor(changed) {
     const field = (label) => el("input", { type: "search", placeholder: label, "aria-label": label, oninput: changed });

@@ -1,9 +1,9 @@
-// Where a statement's time went, as one bar of its phases and a list of them with their durations.
+// The time of a statement, as a bar of its phases and a list of them with their durations.
 
 import { el, keyed, setText } from "./dom.js";
 import * as format from "./format.js";
 
-/** The phases in the order in which they happen, with the words for people. */
+/** The phases in their order, with their labels. */
 const PHASES = [
   ["queue", "Queued"], ["parse", "Parse"], ["bind", "Bind"], ["plan", "Plan"], ["compile", "Compile"], ["start", "Start"],
   ["first_row", "First row"], ["run", "Run"],
@@ -27,7 +27,7 @@ export class PhaseBar {
     this.node = el("div", { class: "phases" }, this.bar, this.list, this.empty);
   }
 
-  /** phases: durations in seconds by name, those that are known. */
+  /** phases: the known durations in seconds, by name. */
   update(phases) {
     const known = knownPhases(phases);
     this.empty.hidden = known.length > 0;

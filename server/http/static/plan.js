@@ -14,7 +14,7 @@ export class Plan {
     this.node = el("div", {}, this.empty, this.whole);
   }
 
-  /** graph: of the API, or null. at: when its figures were taken, in seconds. live: whether they will change. */
+  /** graph: of the API, or null. at: the time of its figures, in seconds. live: whether they will change. */
   update(graph, at, live) {
     const known = Boolean(graph?.fragments?.length);
     this.empty.hidden = known;

@@ -1,23 +1,23 @@
-// A pasted plan as a graph: ours of EXPLAIN (DISTSQL, FORMAT JSON) and EXPLAIN (FORMAT JSON), PostgreSQL's of the latter, and the
-// graph of this console's own API, by itself or in the answer about a statement.
+// Converts a pasted plan to a graph: Sluice's EXPLAIN (DISTSQL, FORMAT JSON) and EXPLAIN (FORMAT JSON), PostgreSQL's of the latter,
+// and the graph of this console's own API, alone or in the answer about a statement.
 //
-// Of a distributed plan, each instance of a fragment becomes a box in its member's lane, and an edge is drawn for each pair of
-// instances which it joins.
+// In a distributed plan, each instance of a fragment becomes a box in its member's lane, and an edge is drawn for each pair of
+// instances that it connects.
 
 import { CLIENT } from "./layout.js";
 
-/** Keys of a plan node that the picture shows otherwise. */
+/** Keys of a plan node that the picture shows in another form. */
 const STRUCTURE = new Set(["Node Type", "Plans", "Plan Rows", "Actual Rows", "Subplan Name", "Fragment", "Actual Loops"]);
-/** What PostgreSQL says of a node that tells a reader of a picture little. */
+/** PostgreSQL's keys of a node that are of little use in a picture. */
 const UNSHOWN = new Set([
   "Parallel Aware", "Async Capable", "Startup Cost", "Total Cost", "Plan Width", "Parent Relationship", "Actual Startup Time",
   "Actual Total Time",
 ]);
 
-/** Why a text is no plan. */
+/** The reason why a text is not a plan. */
 export class NoPlan extends Error {}
 
-/** Read a text as a plan. Raises NoPlan with a sentence that says why it is none. */
+/** Parse a text as a plan. Throws NoPlan with the reason if it is none. */
 export function readPlan(text) {
   let value;
   try {
@@ -36,7 +36,7 @@ export function readPlan(text) {
   return Array.isArray(whole.Fragments) && Array.isArray(whole.Edges) ? distributed(whole, plan) : single(whole, plan);
 }
 
-/** A graph of the API's shape, with what may be missing filled in. */
+/** A graph in the API's shape, with defaults for missing parts. */
 function checked(graph) {
   const fragments = graph.fragments.map((fragment) => {
     if (fragment === null || typeof fragment !== "object" || fragment.id === undefined) throw new NoPlan("A fragment has no id.");
@@ -100,14 +100,14 @@ function pairs(edge, instancesOf) {
   return sources.flatMap((source) =>
     targets.map((target) => {
       const id = alone ? String(edge.Edge) : `${edge.Edge}: ${source.id} to ${target.id}`;
-      // What was counted is of all pairs together.
+      // The counts are totals over all pairs.
       const drawn = plannedEdge(id, source.id, target.id, kindOf(edge), 1, alone ? edge["Actual Rows"] ?? null : null);
       return alone ? { ...drawn, bytes: edge["Actual Bytes"] ?? null, stalls: edge["Credit Stalls"] ?? null } : drawn;
     }),
   );
 }
 
-/** "hash of k over 3 instances" is of the kind "hash"; one that many send to in order is a merge. */
+/** The kind of "hash of k over 3 instances" is "hash"; an edge to which several senders send in order is a merge. */
 function kindOf(edge) {
   if (String(edge.Synchronizer ?? "").startsWith("ordered")) return "merge";
   const word = String(edge.Router ?? "").split(" ")[0];
@@ -123,7 +123,7 @@ function plannedEdge(id, from, to, kind, streams, rows) {
 
 const clientFragment = () => ({ id: CLIENT, member: "", engine: null, state: null, operators: [] });
 
-/** Append a tree of plan nodes as operators. elsewhere(node): the fragment that a node belongs to, where it is another one. */
+/** Append a tree of plan nodes as operators. elsewhere(node): the fragment of a node if it is another one. */
 function collect(node, operators, elsewhere) {
   const name = String(node["Node Type"] ?? "?");
   const operator = { id: operators.length, name, detail: detailOf(node), inputs: [], rows: node["Actual Rows"] ?? null };

@@ -1,5 +1,5 @@
-// A plan's figures as tables: its edges, and its fragments with their operators in full. What the picture cuts or hides is here,
-// and so is everything for those who do not see the picture.
+// A plan's figures as tables: its edges, and its fragments with their complete operators. The tables have what the picture
+// truncates or hides, and everything for users who cannot see the picture.
 
 import { el, keyed, setText } from "./dom.js";
 import * as format from "./format.js";
@@ -57,7 +57,7 @@ export class EdgeTable {
   }
 }
 
-/** Fragments with their operators, uncut. */
+/** The fragments with their operators, not truncated. */
 export class FragmentList {
   constructor() {
     this.node = el("div", { class: "fragments" });

@@ -1,4 +1,4 @@
-// The Spark jobs of a statement: tasks done of all, and where Spark shows the job itself.
+// The Spark jobs of a statement: completed and total tasks, and a link to Spark's own page of the job.
 
 import { el, keyed, setAttribute, setText } from "./dom.js";
 import * as format from "./format.js";
@@ -37,7 +37,7 @@ function patchJob(row, job) {
   setAttribute(row.link, "href", address);
 }
 
-/** An address that a browser may follow from here: no script. */
+/** A URL that is safe as a link: never a script. */
 function webAddress(text) {
   if (!text || !URL.canParse(text)) return null;
   const url = new URL(text);

@@ -1,4 +1,4 @@
-// The states of statements: which have ended, and how a badge shows one.
+// The states of statements: which of them are final, and the badge for each.
 
 import { el, setAttribute, setText } from "./dom.js";
 
@@ -19,5 +19,5 @@ export function showState(node, state, detail = null) {
 /** How long a statement has run, or ran, in seconds. */
 export const elapsed = (line, at) => (line.ended ?? at) - line.started;
 
-/** The engine with the reason for it, in words. */
+/** The engine with the reason for its choice, in words. */
 export const engineText = (line) => [line.engine, line.reason && `(${line.reason})`].filter(Boolean).join(" ");

@@ -1,5 +1,5 @@
-// One statement: its text and state, where its time went, its plan with the figures of each edge, its Spark jobs, and a button
-// which cancels it.
+// One statement: its text and state, the time of its phases, its plan with the figures of each edge, its Spark jobs, and a button
+// that cancels it.
 
 import * as api from "./api.js";
 import { serverNow } from "./clock.js";
@@ -42,7 +42,7 @@ export class StatementView {
     this.button.hidden = true;
   }
 
-  /** Ask for the statement once; the live channel repeats it. */
+  /** Request the statement once; the live channel sends updates. */
   async load() {
     try {
       this.update(await api.query(this.id), serverNow());

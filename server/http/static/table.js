@@ -1,10 +1,10 @@
-// A table whose rows are patched: columns say how a cell shows an item. On narrow screens a row becomes a card, whose cells carry
-// their column's name (`data-label`, console.css).
+// A table whose rows are patched: the columns define how a cell shows an item. On narrow screens a row becomes a card, whose cells
+// have their column's name (`data-label`, console.css).
 
 import { el, fill, keyed, setText } from "./dom.js";
 
-/** columns: {label, kind, show(cell, item)} or {label, kind, text(item)}; kind: a class of the cells. build(cell): once a cell.
- *  caption: for those who hear the table. keyOf(item): tells rows apart. empty: the sentence for no rows. */
+/** columns: {label, kind, show(cell, item)} or {label, kind, text(item)}; kind: a class of the cells. build(cell): called once per
+ *  cell. caption: for screen readers. keyOf(item): the key that identifies a row. empty: the sentence for no rows. */
 export class Table {
   constructor({ caption, columns, keyOf, empty, kind = "" }) {
     this.columns = columns;
@@ -18,7 +18,7 @@ export class Table {
     this.node = el("div", { class: "table" }, this.table, this.empty);
   }
 
-  /** Keep the table to a part of the screen and let it scroll, by keys too. */
+  /** Limit the table to a part of the screen and let it scroll, also with the keyboard. */
   scroll() {
     this.node.classList.add("scrolling");
     fill(this.node, { tabindex: "0", role: "region", "aria-label": this.caption });
