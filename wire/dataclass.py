@@ -1,17 +1,18 @@
-"""`dataclass` for frozen classes with slots, made without compiling their methods.
+"""A `dataclass` decorator for frozen classes with slots that does not compile their methods.
 
     from wire.dataclass import dataclass
 
-The standard decorator compiles six functions for each frozen class with slots: `__init__`, `__repr__`, `__eq__`, `__hash__`,
-`__setattr__`, `__delattr__`. The code here has some six hundred such classes, and to make them took a third of a member's imports.
-This one takes the same arguments and gives classes that behave the same (`tests/unit/test_dataclass.py` compares the two). Fields,
-`__match_args__` and slots are the standard decorator's own. `__init__` is compiled for a class's first object. The other methods
-are the same functions for all classes, over a getter of the fields that are compared. Whatever is not frozen, has no slots, or
-has an order goes to the standard decorator.
+The standard decorator compiles six functions for each frozen class with slots: `__init__`, `__repr__`, `__eq__`,
+`__hash__`, `__setattr__`, `__delattr__`. The code here has about six hundred such classes, and their creation took a
+third of a member's import time. This decorator takes the same arguments and returns classes that behave the same
+(`tests/unit/test_dataclass.py` compares the two). Fields, `__match_args__` and slots are the standard decorator's own.
+`__init__` is compiled when the first object of a class is made. The other methods are the same functions for all
+classes, over a getter of the compared fields. A class that is not frozen, has no slots, or has an order goes to the
+standard decorator.
 
-A class made here does not tell the standard decorator that it is frozen, so classes of the two kinds do not inherit from each
-other; the standard decorator refuses that. To a type checker both are one. From Python 3.13 on the standard decorator compiles
-once for each class, and this module can be measured against it again.
+A class made here does not tell the standard decorator that it is frozen. Classes of the two kinds therefore cannot
+inherit from each other; the standard decorator refuses it. A type checker sees no difference between them. From Python
+3.13 on the standard decorator compiles once for each class, and this module can be measured against it again.
 
 Source: dataclasses.py of Python 3.11 (`_process_class`, `_init_fn`, `_hash_action`, `_dataclass_getstate`).
 """

@@ -1,9 +1,9 @@
-"""Errors that a client sees, each carrying its SQLSTATE.
+"""Errors that a client sees, each with its SQLSTATE.
 
-The one vocabulary of failure in Sluice. Whatever goes wrong below a session is raised as a `SqlError` (or translated into one,
-once, at the boundary where it is understood: `engine.executors.local` translates DuckDB's errors, `engine.executors.spark`
-Spark's). The PostgreSQL wire turns it into an ErrorResponse, the mesh into a `cancel`. An error's class fixes its SQLSTATE, so
-that code raises `UndefinedColumn(...)` and never spells a code twice.
+All failures in Sluice are expressed in this one vocabulary. Code below a session raises a `SqlError`, or translates a
+foreign error into one, once, at the boundary that understands it: `engine.executors.local` translates DuckDB's errors,
+`engine.executors.spark` Spark's. The PostgreSQL wire turns a `SqlError` into an ErrorResponse, the mesh into a
+`cancel`. The class of an error fixes its SQLSTATE, so code raises `UndefinedColumn(...)` and never spells a code twice.
 
 Source of the codes: PostgreSQL 15, appendix A.
 """

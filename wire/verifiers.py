@@ -1,11 +1,11 @@
-"""Password verifiers of roles: SCRAM-SHA-256 verifiers, and md5 digests for clients that know nothing newer.
+r"""Password verifiers of roles: SCRAM-SHA-256 verifiers, and md5 digests for clients that support nothing newer.
 
-A verifier proves a password without telling it: `SCRAM-SHA-256$4096:<salt>$<stored key>:<server key>`, as PostgreSQL writes it,
-so that verifiers can be copied from one to the other and `psql`'s \\password, which makes one itself, works. The arithmetic is
-scramp's (RFC 5802, RFC 7677).
+A verifier lets the server check a password without storing it: `SCRAM-SHA-256$4096:<salt>$<stored key>:<server key>`,
+as PostgreSQL writes it. Verifiers can therefore be copied between PostgreSQL and Sluice, and `psql`'s \password, which
+makes one itself, works. The arithmetic is scramp's (RFC 5802, RFC 7677).
 
-A role that does not exist, or has no such verifier, has a `stand_in`: made of the role's name and a secret, so that it shows the
-same salt at each attempt, on every member, and nobody learns which roles there are.
+A role that does not exist, or has no such verifier, has a `stand_in`. It is made from the role's name and a secret, so
+it shows the same salt at each attempt, on every member, and an attacker does not learn which roles exist.
 
 Source: PostgreSQL 15, 21.5 "Password Authentication"; crypt.c (get_password_type, encrypt_password), auth-scram.c
 (mock_scram_secret).

@@ -1,7 +1,7 @@
 """Checks of privileges and ownership: the only place that raises `permission denied` and `must be owner`.
 
-An `Authority` is a role and a state of the catalog, made when a statement runs. A superuser passes without any look-up, except for
-relations that views read with the privileges of their owners.
+An `Authority` is a role and a catalog snapshot, made when a statement runs. A superuser passes without any look-up,
+except for relations that views read with the privileges of their owners.
 
 Source: PostgreSQL 15, execMain.c (ExecCheckRTEPerms), aclchk.c (aclcheck_error), namespace.c, tablecmds.c.
 """

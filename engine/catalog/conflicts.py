@@ -1,7 +1,7 @@
-"""Errors of a transaction whose changes do not fit what others have committed meanwhile (`Snapshot.replay`).
+"""Errors of a transaction whose changes conflict with concurrent commits (`Snapshot.replay`).
 
-Kinds of their own, since a statement that is a transaction of its own may run again after them, and after nothing else that has
-their SQLSTATE (a member that was lost is 40001, too).
+They have classes of their own because an autocommit statement may be retried after them, but after no other error with
+their SQLSTATE (the loss of a member is 40001, too).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A transaction's changes on another snapshot than the one that it saw: what COMMIT does, and what a session sees until then.
+"""Replay of a transaction's changes on a newer snapshot than the one that it read. COMMIT uses it, and so does each
+statement of an open transaction, which sees its transaction's changes on the newest state.
 
-Each change says what stood there for its statement (`before`). Where something else stands there now, two transactions have changed
-the same thing, and the later one fails. Files of tables are added to those that are there, whoever wrote them.
+Each change records the object as its statement saw it (`before`). If the object is different now, two transactions have
+changed it, and the later one fails. Files of tables are added to the present ones, whichever transaction wrote them.
 """
 
 from __future__ import annotations

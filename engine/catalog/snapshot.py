@@ -1,8 +1,10 @@
-"""A catalog snapshot: what a statement sees of schemas and relations, and the changes a transaction makes to one.
+"""A catalog snapshot: the schemas and relations that a statement sees, and the changes that a transaction makes to
+them.
 
-Immutable, so that a transaction's view of the catalog is a value: BEGIN remembers one, each DDL statement makes the next,
-a savepoint is a reference, ROLLBACK forgets. COMMIT replays the transaction's changes onto the newest committed snapshot
-(`engine.catalog.replay`, `engine.catalog.store.store`), which is where two transactions that changed the same name meet.
+A snapshot is immutable, so a transaction's view of the catalog is a value. BEGIN keeps a snapshot, each DDL statement
+makes the next, a savepoint is a reference to one, and ROLLBACK drops them. COMMIT replays the transaction's changes
+onto the newest committed snapshot (`engine.catalog.replay`, `engine.catalog.store.store`), which is where two
+transactions that changed the same name conflict.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The state of a member's engine: what runs, what is held, how well caches serve, graphs of statements."""
+"""The state of a member's engine: running statements, held resources, hit rates of caches, graphs of statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of a member that belong to no room alone: its memory, and how well caches of the process serve."""
+"""Figures of a member that belong to no single room: its memory, and the hit rates of the process's caches."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
 """A statement's plan as a graph: fragments on members, with their operators, and the streams between them.
 
-It is made of the plan that the initiator has compiled, and of what members have counted (`engine.runtime.stream_counts`), which
-may be missing: of a plan that does not run, and of members that do not answer. Everything is named by numbers that all members
-know: `fragment.instance`, and `edge.sender.receiver`; the client's portal receives the last edge, `0.0.0`.
+The graph is made from the plan that the initiator has compiled and from the members' counters
+(`engine.runtime.stream_counts`). Counters may be missing: for a plan that does not run, and for members that do not
+answer. All parts are named by numbers that every member knows: `fragment.instance`, and `edge.sender.receiver`; the
+client's portal receives the last edge, `0.0.0`.
 
-EXPLAIN's JSON is read back into the same form (`graph_of_json`), so that a plan which is only explained is drawn alike.
+EXPLAIN's JSON is read back into the same form (`graph_of_json`), so that a plan that was only explained is drawn in the
+same way.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""The record of one statement, from its first byte read to its end, and the history of those that have ended.
+"""The record of one statement, from its first byte read to its end, and the history of statements that have ended.
 
-A record costs a few attribute writes a statement and nothing a row: the number of rows is read from the cursor when somebody asks.
-`server.pgwire.running` begins and ends it, the engine's session notes its phases, the engine and the reason for it.
+A record costs a few attribute writes a statement and nothing a row: the number of rows is read from the cursor on
+request. `server.pgwire.running` begins and ends the record; the engine's session notes its phases, the engine and the
+reason for the choice of engine.
 
-`History` keeps the last records as values (`engine.contracts.activity`), bounded in number and bytes. A plan is not kept: it
-would hold the rows of system tables and the trees of long statements. Its graph is described once, when the statement ends, and
-only for statements that took `GRAPH_SECONDS` and longer, compared with which the description costs little. What other members have
-counted is put into it when they have answered (`server.cluster.final_figures`).
+`History` keeps the last records as values (`engine.contracts.activity`), bounded in number and bytes. A plan is not
+kept: it would hold the rows of system tables and the trees of long statements. Its graph is described once, when the
+statement ends, and only for statements that took `GRAPH_SECONDS` or longer, compared with which the description costs
+little. The counters of other members are added when these have answered (`server.cluster.final_figures`).
 
-Considered and rejected: a table of running statements beside the sessions' own. What a session runs is found in its portals, so no
-entry can be left behind.
+Considered and rejected: a table of running statements beside the sessions' own. The statement that a session runs is
+found in its portals, so no entry can be left behind.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""The system catalog: the relations of pg_catalog and of Sluice's own schema `sluice` as tables in memory, made from a catalog
-snapshot, from the session and from the mesh.
+"""The system catalog: the relations of pg_catalog and of Sluice's own schema `sluice` as tables in memory, made from a
+catalog snapshot, from the session and from the mesh.
 
-Clients read these on connect and on browse, with joins, arrays and casts, so they are relations like any other: bound,
-planned and run by the in-process engine. One file a family. A row of `SYSTEM`
-declares a relation: its OID and columns, as in PostgreSQL 15 where it is PostgreSQL's, and how its rows are made.
+Clients query these relations on connect and on browse, with joins, arrays and casts. They are therefore relations like
+any other: bound, planned and run by the in-process engine. Each file has one family of relations. A row of `SYSTEM`
+declares a relation: its OID and columns, which are PostgreSQL 15's where the relation is PostgreSQL's, and the function
+that makes its rows.
 
-Rows that follow from the snapshot alone are made once for each; those of the session (activity, cursors,
-settings) anew for each statement, which is then not cached.
+Rows that depend on the snapshot alone are made once for each snapshot. Rows that depend on the session (activity,
+cursors, settings) are made for each statement, which is then not cached.
 """
 
 from __future__ import annotations

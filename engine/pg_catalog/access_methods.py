@@ -1,5 +1,6 @@
-"""PostgreSQL's access methods and operator classes, as indexes name them. No index is behind a definition
-(`engine.statements.ddl.index`): what a method can, and which types it takes, is asked because PostgreSQL asks it.
+"""PostgreSQL's access methods and operator classes, as index definitions name them. No index exists behind a definition
+(`engine.statements.ddl.index`); the capabilities of methods and the types that they accept are checked because
+PostgreSQL checks them.
 
 Source: PostgreSQL 15, indexcmds.c (DefineIndex, ResolveOpClass, GetDefaultOpClass), and pg_opclass itself.
 """

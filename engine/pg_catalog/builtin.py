@@ -1,13 +1,13 @@
-"""PostgreSQL 15's own catalog: which relations it has, with which columns, and its rows of what is here too: types, functions,
-operators, casts, operator classes, and the system catalog itself.
+"""PostgreSQL 15's own catalog: its relations and their columns, and its rows for the things that exist here too: types,
+functions, operators, casts, operator classes, and the system catalog itself.
 
-Clients compare these rows and their OIDs with what they know, so they are PostgreSQL's, not made up: `scripts/extract_catalog.py`
-(`make catalog`) asks a real server for them and writes one Parquet file a relation below `postgres15/`; a test compares the
-files with a running PostgreSQL 15. What the function table lacks is left out when a relation is first read, so that a new
-function shows up here by itself.
+Clients compare these rows and their OIDs with what they know, so the rows are PostgreSQL's:
+`scripts/extract_catalog.py` (`make catalog`) reads them from a real server and writes one Parquet file a relation below
+`postgres15/`; a test compares the files with a running PostgreSQL 15. Functions that the function table lacks are left
+out when a relation is first read, so a new function shows up here by itself.
 
-Rejected: making the rows from the function table alone. It knows a function's arguments and result, but neither its OID nor
-what pg_proc says beside.
+Rejected: making the rows from the function table alone. It knows a function's arguments and result, but neither its OID
+nor the other columns of pg_proc.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The schema `sluice`: what this member knows of the cluster, and what all members do. Everybody may read it; lite members have it
-too.
+"""The schema `sluice`: this member's knowledge of the cluster, and the activity of all members. Every role may read it;
+lite members have it too.
 
-What members do is asked of each when the rows are made (`server.cluster.activity_routing`), for a bounded time: a member that
-is lost or says nothing is missing, and the client is told so by a WARNING. What statements of somebody else do is hidden as in
-pg_stat_activity.
+When the rows are made, each member is asked for its activity (`server.cluster.activity_routing`), for a bounded time. A
+member that is lost or does not answer is missing from the rows, and the client receives a WARNING. The statements of
+other roles are hidden as in pg_stat_activity.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The parts that a family of system relations is declared with."""
+"""Building blocks for declaring a family of system relations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""pg_catalog rows for tables beside their columns: defaults, constraints, keys, sequences, comments.
+"""pg_catalog rows for parts of tables other than columns: defaults, constraints, keys, sequences, comments.
 
-Expressions are shown as they were written, where PostgreSQL shows its own reading of them (`'x'` for `'x'::text`). What
-pg_get_constraintdef and its kin say is in `sluice.object_definitions`, which those functions read (`engine.sql.binder.inlined`).
+Expressions are shown as they were written, where PostgreSQL shows its own deparsed form (`'x'` for `'x'::text`). The
+results of pg_get_constraintdef and its kin are in `sluice.object_definitions`, which those functions read
+(`engine.sql.binder.inlined`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Dependencies between objects: pg_depend, and pg_rewrite, whose rules hold the dependencies of views.
 
-A view is a relation with a rule, and it is the rule that depends on the columns that the view reads: whoever asks what would go
-with a table (dbt, browsers of dependencies) joins the two. A rule has its view's OID here.
+A view is a relation with a rule, and the rule depends on the columns that the view reads. Clients that look for the
+dependents of a table (dbt, browsers of dependencies) join the two relations. Here a rule has the OID of its view.
 
 Source: PostgreSQL 15, dependency.c (recordDependencyOnExpr), heap.c, index.c, pg_constraint.c, rewriteDefine.c.
 """

@@ -1,9 +1,11 @@
-"""The preinstalled extension with all that a member has beyond PostgreSQL: the schema `sluice`, and the server of foreign
-tables, which are files or tables of others; and the initial privileges of everybody on the system's own objects
-(pg_init_privs).
+"""The preinstalled extension that owns everything a member has beyond PostgreSQL: the schema `sluice`, and the server
+of
+foreign tables, which are files or tables of other systems; and the initial privileges of PUBLIC on the system's own
+objects (pg_init_privs).
 
-That is how a PostgreSQL tells what is no part of a database's definition: who dumps one leaves an extension's members out, and of
-the system's privileges dumps what differs from the first ones. Those cannot be changed here, so that they are the present ones.
+PostgreSQL marks objects this way that are not part of a database's definition: a dump leaves an extension's members
+out, and of the system's privileges it dumps only differences from the initial ones. The system's privileges cannot be
+changed here, so the initial privileges are the present ones.
 """
 
 from __future__ import annotations

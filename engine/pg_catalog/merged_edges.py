@@ -1,4 +1,4 @@
-"""The two ends of streams as one: each has counters that the other lacks."""
+"""Merge of the counters from the two ends of a stream: each end has counters that the other lacks."""
 
 from __future__ import annotations
 

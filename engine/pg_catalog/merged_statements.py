@@ -1,4 +1,6 @@
-"""Figures of the same statement from several members, added up: pg_stat_statements of a server of several processes."""
+"""Sums of the figures that several members report for the same statement: pg_stat_statements of a server of several
+processes.
+"""
 
 from __future__ import annotations
 

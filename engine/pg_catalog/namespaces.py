@@ -1,4 +1,4 @@
-"""The OIDs of schemas: those that are there without being made, and users'."""
+"""The OIDs of schemas: built-in ones, and those that users create."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Other system relations of PostgreSQL 15: those whose rows are its own, its views as it defines them itself, and those of
-kinds of object that there are none of here.
+"""Other system relations of PostgreSQL 15: relations whose rows are PostgreSQL's own, views as PostgreSQL defines them,
+and relations for kinds of objects that Sluice does not have.
 
-A view of PostgreSQL's is a query over the other relations, so its own definition (kept with its columns by
-`engine.pg_catalog.builtin`) is all that is needed for it to say what PostgreSQL would say of the rows that are here. Where the
-definition asks for what is not here, the view has the rows that can be there: none. An empty relation is the truth about such
-a kind, and lets the queries of clients that join it run as they are.
+A view of PostgreSQL's is a query over the other relations. Its own definition (kept with its columns by
+`engine.pg_catalog.builtin`) is therefore enough to return what PostgreSQL would return for the rows that exist here. A
+view whose definition needs something that Sluice lacks has no rows. An empty relation is correct for such a kind of
+object, and the queries of clients that join it run unchanged.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Privileges as relations of Sluice's own: what the current role may do (`own_privileges`) and what each may (`role_privileges`),
-which has_..._privilege read; who was granted what (`granted`); what acldefault and aclexplode have to know.
+"""Privileges as relations of Sluice's own: those of the current role (`own_privileges`) and of each role
+(`role_privileges`), which has_..._privilege read; the grants (`granted`); and what acldefault and aclexplode need to
+know.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""pg_namespace, pg_class, pg_attribute and what hangs on relations."""
+"""pg_namespace, pg_class, pg_attribute and the system relations that depend on them."""
 
 from __future__ import annotations
 

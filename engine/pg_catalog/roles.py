@@ -1,7 +1,8 @@
-"""Roles as relations: pg_authid, which has what they keep of their passwords and is for superusers alone, and what everybody may
-read of it: pg_roles, pg_user, pg_group, pg_auth_members, pg_db_role_setting.
+"""Roles as relations: pg_authid, which has the password verifiers and is readable by superusers only, and the relations
+that every role may read: pg_roles, pg_user, pg_group, pg_auth_members, pg_db_role_setting.
 
-While there is no role there is one, who asks, beside those of the system: everything is his.
+While no role was created, the relations show one role besides those of the system: the current user, who owns
+everything.
 """
 
 from __future__ import annotations

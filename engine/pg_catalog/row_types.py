@@ -1,9 +1,10 @@
-"""The types that relations' rows have: each table, view and foreign table is a composite type of its name.
+"""The row types of relations: each table, view and foreign table has a composite type of its name.
 
-Their OIDs follow from the relation's, so nothing of them is kept in the catalog, and relations of earlier releases have them too:
-those of row types lie above 2^30, those of arrays of rows 2^29 higher. No relation's OID comes near 2^29.
+Their OIDs are computed from the relation's, so the catalog stores nothing for them, and relations of earlier releases
+have them too. OIDs of row types lie above 2^30, those of arrays of rows 2^29 higher. No relation's OID comes near 2^29.
 
-Rejected: OIDs of their own, as PostgreSQL has them. Each relation's stored body would carry two more numbers that nobody chose.
+Rejected: OIDs of their own, as in PostgreSQL. Each relation's stored body would carry two more numbers that nobody
+chose.
 """
 
 from __future__ import annotations

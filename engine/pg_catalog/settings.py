@@ -1,7 +1,8 @@
-"""pg_settings: the settings that are here, no others, with what PostgreSQL says of those that are PostgreSQL's (category,
-description, unit), so that a client that knows them by that finds them.
+"""pg_settings: the settings that exist here and no others. PostgreSQL's settings have PostgreSQL's category,
+description
+and unit, by which clients may look for them.
 
-A value is a number of its unit, as in PostgreSQL: `work_mem` is 4096, of kB, where SHOW says 4MB.
+A value is a number of its unit, as in PostgreSQL: `work_mem` is 4096, of kB, where SHOW prints 4MB.
 
 Source: PostgreSQL 15, guc.c (GetConfigOptionValues).
 """

@@ -1,5 +1,7 @@
-"""Stored texts of one snapshot with their names marked, so that everybody sees them as his path spells them
-(`engine.sql.deparse.stored_names`)."""
+"""Stored expressions of one snapshot with their names marked, so that each session prints the names as its own search
+path
+requires (`engine.sql.deparse.stored_names`).
+"""
 
 from __future__ import annotations
 

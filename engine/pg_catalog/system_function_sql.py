@@ -1,10 +1,11 @@
 # ruff: noqa: S608 -- the texts are made of one another, and of nothing that comes from outside
-"""Functions over the system catalog as the queries that they are, as texts: PostgreSQL defines some of them in SQL too
-(system_functions.sql, information_schema.sql).
+"""Functions over the system catalog, as the SQL text of the queries that compute them. PostgreSQL defines some of them
+in
+SQL too (system_functions.sql, information_schema.sql).
 
-`scalars` give a value and `TABLES` rows, in FROM, by name and number of arguments. A text's `$n` are the arguments and `{path}`
-is the search path (`engine.sql.binder.inlined` puts them in). The names inside are such that no argument can mean one of them by
-mistake.
+`scalars` return a value and `TABLES` rows, in FROM; both are keyed by name and number of arguments. `$n` in a text is
+an argument and `{path}` is the search path (`engine.sql.binder.inlined` substitutes them). The names inside a text are
+chosen so that no argument can refer to one of them by mistake.
 
 Source: PostgreSQL 15, sections 9.26 and 9.28; ruleutils.c, objectaddress.c, pgstatfuncs.c.
 """

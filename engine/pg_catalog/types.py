@@ -1,4 +1,4 @@
-"""pg_type and what hangs on types: pg_range, pg_enum, pg_collation, pg_cast's neighbours."""
+"""pg_type, pg_range and pg_enum: built-in types, user-defined types and row types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of ASCII digits, as PostgreSQL's scanners read them."""
+"""Reading of runs of ASCII digits, as PostgreSQL's scanners do it."""
 
 from __future__ import annotations
 

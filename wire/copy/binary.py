@@ -1,12 +1,13 @@
-r"""PostgreSQL's binary format of COPY: a signature, rows of fields that say their own lengths, an end.
+"""PostgreSQL's binary format of COPY: a signature, rows whose fields carry their own lengths, and a trailer.
 
     reader = BinaryReader("t", ("a", "b"))
     for block in reader.feed(piece): ...
     for block in reader.finish(): ...
 
-Where a row ends is only known from its fields, one after another. What is looked at instead is every place that might begin a row,
-because the number of fields stands there: for all of them at once, where a row would end that began there; then which of
-these places are reached from the first one, in as many steps as the number of rows has binary digits.
+The end of a row follows only from its fields, one after another. To avoid this loop over rows, the reader looks at
+every position that holds the expected number of fields, since a row might begin there. It computes for all these
+positions at once where such a row would end. It then finds the positions that are reached from the first one; this
+takes as many steps as the number of rows has binary digits.
 
 Source: PostgreSQL 15, copyfromparse.c (ReceiveCopyBinaryHeader, NextCopyFrom, CopyReadBinaryAttribute).
 """

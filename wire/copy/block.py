@@ -1,4 +1,4 @@
-"""A block of whole rows and the places in it that matter."""
+"""A block of whole rows, and the positions of its delimiters, line ends, quotes and escapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Values one by one: for columns that no faster way understands. Each different value is read once."""
+"""Conversion of values one by one, for columns that no faster method can convert. Each distinct value is converted
+once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON as COPY writes it into files: an object a line. The same interface as `wire.copy.writer.RowWriter`."""
+"""JSON as COPY writes it into files: one object a line. The interface is that of `wire.copy.writer.RowWriter`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How rows are written in COPY's text formats, as its options say."""
+"""The layout of rows in COPY's text formats, as COPY's options describe it."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-r"""Rows that two readers understand alike: those are left to Arrow's CSV reader, which is several times as fast as ours.
+r"""Plain rows: rows that Arrow and PostgreSQL read alike. Arrow's CSV reader reads them, several times as fast as ours.
 
-Arrow's dialect and PostgreSQL's agree on most of what is sent, and it can be told cheaply, from the places of a few bytes, where
-they could not. Then, and for whatever Arrow refuses (a row with too few fields, bytes that are no text), nothing is said here:
-the block is taken apart by the exact reader, which knows PostgreSQL's words for it.
+Arrow's dialect and PostgreSQL's agree on most of the data that clients send. The positions of a few bytes show cheaply
+whether they may differ. If they may, or if Arrow refuses a block (a row with too few fields, bytes that are not valid
+text), this module raises no error: the exact reader reads the block and raises PostgreSQL's errors.
 
-What Arrow would read otherwise: empty lines, for it rows of nulls; quotes in the middle of a field, which PostgreSQL lets open
-and close there; an escape that is not the quote; carriage returns; `\.`; backslashes of the text format other than those of
-nulls; a byte order mark; bytes 0.
+Arrow reads differently: empty lines (as rows of nulls); quotes in the middle of a field, which PostgreSQL allows to
+open and close there; an escape that is not the quote; carriage returns; `\.`; backslashes of the text format other than
+those of nulls; a byte order mark; zero bytes.
 """
 
 from __future__ import annotations

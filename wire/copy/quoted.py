@@ -1,9 +1,13 @@
-"""CSV: a quote opens and closes; between two quotes nothing separates (CopyReadLineText, CopyReadAttributesCSV).
+"""CSV: delimiters and line ends between an opening and a closing quote do not separate (CopyReadLineText,
+CopyReadAttributesCSV).
 
-Where the escape is the quote itself, each one toggles, and one that opens directly behind one that closes is the quote that
-was meant. Another escape counts only between quotes, before a quote or itself, so that what a byte means depends on all
-before it. That is an automaton of three states over the few quotes and escapes there are; each of its steps is a function from
-states to states, and the functions are composed pairwise (a prefix scan), a logarithm of times over all bytes at once.
+Where the escape is the quote itself, each quote toggles between inside and outside, and a quote that opens directly
+behind one that closes is a doubled quote: one literal quote.
+
+A different escape character counts only between quotes, before a quote or before itself, so the meaning of a byte
+depends on all bytes before it. This is an automaton with three states, which runs over quotes and escapes only. Each of
+its steps is a function from states to states; the functions are composed pairwise (a prefix scan), which takes a
+logarithmic number of numpy operations over all of them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-r"""Bytes as they arrive, cut into blocks of whole rows, and those into columns of text.
+"""The reader of COPY FROM: it cuts received bytes into blocks of whole rows, and blocks into columns of text.
 
     reader = RowReader(layout, ("a", "b"), encoding="UTF8")
     for piece in pieces: for block in reader.feed(piece): ...
     for block in reader.finish(): ...
 
-What is wrong with a row is said when its turn has come: the rows before it are given first, and then the error is raised, with
-the line (`Block.error`). How lines end is what the first one ends with; another end is an error, as a byte order mark or a lone
-carriage return would otherwise become part of a value.
+Errors keep the order of rows: the reader first returns the rows before a wrong one, then it raises the error with the
+line (`Block.error`). The end of the first line decides how lines end. A different line end later is an error, because a
+byte order mark or a lone carriage return would otherwise become part of a value.
 
 Source: PostgreSQL 15, copyfromparse.c (CopyReadLineText, NextCopyFromRawFields, NextCopyFrom).
 """

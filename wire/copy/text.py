@@ -1,8 +1,8 @@
-r"""PostgreSQL's text format: a backslash takes the next byte's meaning away, or gives it another (CopyReadAttributesText).
+r"""PostgreSQL's text format: a backslash escapes the next byte, or gives it a special meaning (CopyReadAttributesText).
 
-A backslash is itself taken where the run of backslashes that it stands in has an odd number before it. What follows one that is
-not: a letter of `bfnrtv`, up to three octal digits, `x` and up to two hexadecimal ones, or a byte that stands for itself, a
-delimiter or the end of a line too. `\.` alone on a line is the end of the data.
+A backslash is itself escaped if an odd number of backslashes stands directly before it. An unescaped backslash is
+followed by a letter of `bfnrtv`, by up to three octal digits, by `x` and up to two hexadecimal digits, or by a byte
+that stands for itself, which may be a delimiter or a line end. `\.` alone on a line is the end of the data.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Rows of a text or CSV copy as columns of text: each row judged, and what is wrong said with its line.
+"""Rows of a text or CSV copy as columns of text. Each row is checked, and errors name its line.
 
-`wire.copy.reader` cuts bytes into rows, and has these made columns.
+`wire.copy.reader` cuts bytes into rows and uses this module to turn them into columns.
 
 Source: PostgreSQL 15, copyfromparse.c (NextCopyFromRawFields, NextCopyFrom), copyfrom.c (CopyFromErrorCallback).
 """

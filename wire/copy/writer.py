@@ -1,7 +1,9 @@
-"""Rows as COPY writes them: a CopyData message each, or a line of a file; all rows of a batch at once (copyto.c: CopyOneRowTo).
+"""Rows as COPY TO writes them: one CopyData message, or one line of a file, for each row; all rows of a batch are
+written
+at once (copyto.c: CopyOneRowTo).
 
-One row a message is what the protocol's chapter promises, and drivers take rows apart by it. The messages are put together as
-those of `wire.pg.datarow` are: columns of bytes side by side, joined with one kernel.
+The protocol's chapter promises one row a message, and drivers split rows by messages. The messages are built as those
+of `wire.pg.datarow` are: columns of bytes side by side, joined with one kernel.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The batches of a stream at its sender: those that wait for credit and, where the stream outlives its connections, those that the
-receiver has not confirmed. No I/O.
+"""The batches of a stream at its sender: batches that wait for credit and, if the stream outlives its connections,
+batches
+that the receiver has not confirmed yet. No I/O.
 
 Batches are numbered from 0 over all connections that carry the stream. With F = first, S = sent, O = offered:
 
@@ -7,8 +8,8 @@ Batches are numbered from 0 over all connections that carry the stream. With F =
     F = S               nothing is kept (`keeps` is false): a batch leaves when it is sent
     F <= C <= S         the receiver has confirmed C batches: F becomes C
 
-What is kept is bounded by credit: a receiver confirms with each grant, so the bytes of batches F to S - 1 are at most a window, or
-one batch larger than it.
+Credit bounds the kept batches: a receiver confirms with each grant, so batches F to S - 1 have at most the bytes of a
+window, or are one batch larger than it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The two ends of one data connection: bytes in, events out. Someone else owns the socket.
+"""The two ends of one data connection: bytes in, events out. The caller owns the socket.
 
-A data connection carries one stream and the whole of it, so order is TCP's:
+A data connection carries exactly one whole stream, so TCP's order is the stream's order:
 
     sender                       receiver
       PREFACE Open  ----------->
@@ -9,7 +9,8 @@ A data connection carries one stream and the whole of it, so order is TCP's:
                     <-----------  FlowControl
       Batch(last)   ----------->
 
-Either end may say Cancel; then, and after `last`, nothing follows. The states and what may happen in each:
+Either end may send Cancel. After Cancel, and after `last`, nothing follows. The states, and the messages allowed in
+each:
 
 | | sender says | receiver says |
 |---|---|---|
@@ -18,13 +19,15 @@ Either end may say Cancel; then, and after `last`, nothing follows. The states a
 | DONE | nothing | FlowControl, Cancel -> CLOSED |
 | CLOSED | nothing | nothing |
 
-What the sender sent before it heard a Cancel or Deny is passed over, not blamed on it.
+Messages that the sender sent before it received a Cancel or Deny are ignored; they are not protocol violations.
 
-A sender that is out of credit keeps exactly one pending batch: `offer` takes it, and takes no other until it has gone.
+A sender that is out of credit keeps exactly one pending batch: `offer` takes it, and accepts no other batch until it
+has been sent.
 
-**A stream that outlives its connections** (`Open.kept`). Its sender keeps what the receiver has not confirmed
-(`wire.mesh.backlog`); grants confirm, and so does the receiver's last word, after `last`. When the connection breaks, another one
-is opened with a higher attempt and the same backlog. `Ok` says how many batches the receiver has; the sender goes on after them:
+**A stream that outlives its connections** (`Open.kept`). The sender keeps the batches that the receiver has not
+confirmed (`wire.mesh.backlog`). Grants confirm batches, and so does the receiver's last message, which follows `last`.
+If the connection breaks, the sender opens another one with a higher attempt number and the same backlog. `Ok` says how
+many batches the receiver has; the sender continues after them:
 
     sender                       receiver
       Open(attempt 0, kept 0)  ->
@@ -35,8 +38,8 @@ is opened with a higher attempt and the same backlog. `Ok` says how many batches
       Batch(last)              ->
                                <-  FlowControl(batches 4)   and closes: everything is here
 
-Considered and rejected: many streams on one connection (TCP then blocks all for one), and a message per credit change
-(`ReceiveCredits.due` says when one is worth it).
+Considered and rejected: many streams on one connection (TCP's head-of-line blocking then lets one stream block all),
+and a message for each change of credit (`ReceiveCredits.due` says when a message is worth it).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One end of a control connection: bytes in, events out. Someone else owns the socket.
+"""One end of a control connection: bytes in, events out. The caller owns the socket.
 
     the end that dialled                        the end that accepted
       PREFACE Hello(nonce, identity) --------->
@@ -18,16 +18,17 @@
 | OPEN | whatever is not of the handshake | OPEN |
 | CLOSED | nothing | |
 
-Goodbye may come in every state but CLOSED, which it leads to.
+Goodbye is allowed in every state but CLOSED, and leads to CLOSED.
 
-**The handshake** is a challenge and response both ways: a proof is HMAC-SHA256, keyed by the cluster's secret, over the
-prover's role and the frames of Hello and Welcome as they went over the wire. Those hold both nonces (no replay), both
-identities and addresses (no relay in another's name), cluster and version (no downgrade); the role keeps a proof from being
-sent back to its maker. The end that dialled proves first, so that whoever merely connects is given nothing to guess the
-secret by. The secret keeps strangers out; it neither encrypts nor signs what follows.
+**The handshake** is a mutual challenge and response. A proof is HMAC-SHA256, keyed by the cluster's secret, over
+the prover's role and the frames of Hello and Welcome as they were sent. These frames hold both nonces (no replay), both
+identities and addresses (no relay in another member's name), and cluster and version (no downgrade). The role prevents
+that a proof is reflected to its maker. The end that dialled proves first, so that a stranger who only connects receives
+no proof against which it could test guesses of the secret. The secret keeps strangers out; it neither encrypts nor
+signs later messages.
 
-Considered and rejected: sending the secret (whoever pretends to be a member has it then), and a password-authenticated key
-exchange (protects short secrets from a false acceptor; a cluster's secret can as well be long).
+Considered and rejected: sending the secret (an impostor of a member would then have it), and a password-authenticated
+key exchange (it protects short secrets from a false acceptor; a cluster's secret can be long instead).
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
-"""Messages of a control connection between two members. Typed structs in MessagePack; nothing a peer sends is code.
+"""Messages of a control connection between two members. They are typed structs in MessagePack; no data from a peer is
+executed as code.
 
 Names and fields are the network-protocol seed's (`start`, `cancel`, `check`, `check_response`) and the channel seed's
-(`open_channel`, `ok`, `deny`). Numbers begin at 64 (lower numbers belong to the data connection, `wire.mesh.messages`): 64 to 69
-introduce the two ends and keep them in touch (`wire.mesh.control_channel`), 70 and up are messages of their engines.
-A message that changes incompatibly gets a new number. A query is named by its token `initiator:local`, from which the
-initiator is read (3.1).
+(`open_channel`, `ok`, `deny`). Numbers begin at 64; lower numbers belong to the data connection (`wire.mesh.messages`).
+Numbers 64 to 69 are the handshake and the heartbeats (`wire.mesh.control_channel`); numbers from 70 on are messages of
+the members' engines. A message that changes incompatibly gets a new number. A query is named by its token
+`initiator:local`, from which the initiator is read (3.1).
 
-A `Start` carries the plan as its frame's body, in an encoding that only the engine knows (`engine.plan_ir.spec`). Messages of the
-members' servers (from 80) are in `server.cluster.routing`, `server.cluster.cursor_routing`, `server.cluster.notification_routing`
-and `server.cluster.activity_routing`; an answer carries rows, columns or a member's activity as its body.
+A `Start` carries the plan as the body of its frame, in an encoding that only the engine knows (`engine.plan_ir.spec`).
+Messages of the members' servers (from 80) are in `server.cluster.routing`, `server.cluster.cursor_routing`,
+`server.cluster.notification_routing` and `server.cluster.activity_routing`; an answer carries rows, columns or a
+member's activity as its body.
 """
 
 from __future__ import annotations

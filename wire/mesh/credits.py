@@ -1,18 +1,18 @@
-"""Credit arithmetic of one data connection: how many bytes a sender may have on their way. No I/O, no streams.
+"""Credit arithmetic of one data connection: how many bytes of a sender may be in flight. No I/O, no streams.
 
-Both ends count in totals since the connection opened, as QUIC does (RFC 9000, 4.1), instead of adding and subtracting
-increments: a grant is "you may have sent so much in all", so that a repeated or late grant changes nothing and no rounding
-can drift. With S = sent, V = received, R = released by the consumer, G = granted:
+Both ends count totals since the connection opened, as QUIC does (RFC 9000, 4.1), instead of adding and subtracting
+increments. A grant states the total that the sender may have sent, so a repeated or late grant changes nothing, and
+rounding cannot drift. With S = sent, V = received, R = released by the consumer, G = granted:
 
     R <= V <= S <= G                     nothing is in flight that was not granted
     G <= max(R + window, V_idle + n)     so at most a window is held, or one batch larger than it
 
-The second form is the one exception: a batch of n bytes larger than the window. Its sender announces n; the receiver grants
-it once nothing else is held (V_idle: what had been received then). It passes alone.
+The second form is the one exception: a batch of n bytes that is larger than the window. Its sender announces n; the
+receiver grants it when it holds nothing else (V_idle is the total received at that time). The batch is sent alone.
 
-No deadlock: a sender that waits with a batch of n <= window gets G >= R + window >= S + n as soon as everything sent has been
-released, and the release that empties the receiver always announces its grant. A batch that is dropped, or written to disk,
-is released as one that was consumed.
+No deadlock: a sender that waits with a batch of n <= window gets G >= R + window >= S + n as soon as everything sent
+has been released, and the release that empties the receiver always announces its grant. A batch that is dropped, or
+written to disk, counts as released, like one that was consumed.
 """
 
 from __future__ import annotations

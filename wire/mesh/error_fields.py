@@ -1,8 +1,9 @@
-"""An error's fields beyond its texts, as they travel between members: where in the statement, in what context, and which objects
-it is about. A client gets them from whichever member found the error.
+"""The fields of an error beyond its texts, as members send them to each other: the position in the statement, the
+context,
+and the objects that the error is about. With them a client sees the same error whichever member found it.
 
-They are one field of the messages that carry errors, the last, and may be absent: a member of an older version sends none, and
-ignores those that it is sent.
+These fields are one field of each message that carries an error. It is the message's last field and may be absent: a
+member of an older version does not send it, and ignores it when it receives it.
 """
 
 from __future__ import annotations

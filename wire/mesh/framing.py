@@ -1,15 +1,16 @@
 """Frames of the member protocol: cutting a byte stream into them, and building them.
 
-A frame is a fixed prefix, a header (one MessagePack struct of `wire.mesh.messages`) and a body of raw bytes (Arrow IPC):
+A frame is a fixed prefix, a header (one MessagePack struct of `wire.mesh.messages`) and a body of raw bytes (Arrow
+IPC):
 
     kind: u16 | header length: u16 | body length: u32 | header | body        big-endian
 
-A connection starts with `PREFACE`, so that whoever speaks something else is refused at its first bytes instead of being
-taken for a frame of absurd length. The protocol's version is in the opening message.
+A connection starts with `PREFACE`, so that a peer that speaks another protocol is refused at its first bytes; these
+would otherwise be read as a frame of absurd length. The protocol's version is in the opening message.
 
-`FrameReader` gives the buffer to read into (`buffer`, `buffer_updated`), so that a body of a megabyte is received straight into its
-own memory and nothing copies it; `feed` is the same for bytes one already has. The sizes of header and body are checked against
-`header_limit` and `body_limit` before any of them is allocated.
+`FrameReader` offers the buffer into which the caller receives (`buffer`, `buffer_updated`), so a body of a megabyte is
+received into its own memory without a copy. `feed` does the same for bytes that the caller already has. The sizes of
+header and body are checked against `header_limit` and `body_limit` before memory for them is allocated.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Messages of a data connection between two members. Typed structs in MessagePack; nothing a peer sends is code.
+"""Messages of a data connection between two members. They are typed structs in MessagePack; no data from a peer is
+executed as code.
 
 Names and fields are the network-protocol seed's where it has them (`batch`, `flow_control`, `cancel`), and the channel
-seed's for opening (`open`, `ok`, `deny`). Each message has a number that never changes its meaning: a message that changes
-incompatibly gets a new one. Numbers from 64 are the control connection's.
+seed's for opening (`open`, `ok`, `deny`). The number of a message never changes its meaning: a message that changes
+incompatibly gets a new number. Numbers from 64 on are the control connection's.
 
-Credits are totals since the connection opened (`wire.mesh.credits`); batches are numbered since the stream began, over all
-connections that carry it (`wire.mesh.backlog`).
+Credits are totals since the connection opened (`wire.mesh.credits`). Batches are numbered from the beginning of the
+stream, over all connections that carry it (`wire.mesh.backlog`).
 """
 
 from __future__ import annotations

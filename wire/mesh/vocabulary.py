@@ -1,7 +1,7 @@
-"""A set of messages by number: frames from them, and them from frames.
+"""A set of messages, each with a number: encoding of messages as frames, and decoding of frames.
 
-A message is a msgspec struct whose fields go by position in MessagePack. What a peer sends is checked against the struct's types
-before anybody sees it; nothing of it is code.
+A message is a msgspec struct whose fields are encoded by position in MessagePack. Data from a peer is validated against
+the struct's types before other code sees it; none of it is executed as code.
 """
 
 from __future__ import annotations

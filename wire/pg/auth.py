@@ -1,7 +1,10 @@
-"""Authentication as small machines: what a client sends in, what to send back out, until it is granted or refused.
+"""Authentication methods as small state machines: they take the client's messages and return the messages to send,
+until
+access is granted or refused.
 
-A session drives one between Startup and AuthenticationOk; which one a connection gets is the server's decision
-(`server.auth.gate`). No clock, no socket, and no chance but what is given: nonces and salts are arguments.
+A session drives one machine between Startup and AuthenticationOk. The server decides which machine a connection gets
+(`server.auth.gate`). The machines use no clock, no socket and no random numbers of their own: nonces and salts are
+arguments.
 
 | machine | asks for | the client proves |
 |---|---|---|
@@ -10,14 +13,15 @@ A session drives one between Startup and AuthenticationOk; which one a connectio
 | Md5Password | 5, four bytes of salt | that it has the digest that the role keeps |
 | Scram | 10, mechanisms; 11; 12 | that it has the password, and we that we have its verifier |
 
-The messages of SCRAM are read, and its proofs compared, by scramp, but for one thing: PostgreSQL takes the user's name from the
-startup packet and ignores the one in the first message, where libpq sends an empty one, which scramp refuses. So scramp is shown
-another name, and the message as it came for what both ends sign.
+The scramp library parses the messages of SCRAM and compares its proofs, with one exception. PostgreSQL takes the user's
+name from the startup packet and ignores the name in the first SCRAM message; libpq sends an empty one there, which
+scramp refuses. So scramp is given a substitute name, and the original message for the data that both ends sign.
 
-A `doomed` attempt looks like any other and fails at its end. Whoever breaks the protocol gets a ProtocolViolation, which ends its
-connection and nothing else.
+A `doomed` attempt looks like any other and fails at its end. A client that breaks the protocol gets a
+ProtocolViolation, which ends its connection and nothing else.
 
-Source: PostgreSQL 15, 55.2.1 "Start-up", 55.3 "SASL Authentication"; auth.c, auth-sasl.c, auth-scram.c. RFC 5802, 5929, 7677.
+Source: PostgreSQL 15, 55.2.1 "Start-up", 55.3 "SASL Authentication"; auth.c, auth-sasl.c, auth-scram.c. RFC 5802, 5929,
+7677.
 """
 
 from __future__ import annotations

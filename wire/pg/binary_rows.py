@@ -1,9 +1,11 @@
-"""Rows as COPY's binary format has them: a signature, the bodies of DataRow messages, an end (copyto.c).
+"""Rows in COPY's binary format: a signature, the bodies of DataRow messages, and a trailer (copyto.c).
 
-The same interface as `wire.copy.writer.RowWriter`, for a client (framed: one CopyData message a row) or for a file.
+The interface is that of `wire.copy.writer.RowWriter`, for a client (framed: one CopyData message for each row) or for a
+file.
 
-A client is sent the signature in the message of the first row, or of the end where there is none, as PostgreSQL does: ADBC and
-connectorx read a row from every message but the last, and take a message without one for a broken row.
+For a client, the signature is part of the message of the first row, or of the trailer if there is no row, as in
+PostgreSQL. ADBC and connectorx read a row from every message but the last; a message without a row is a broken row to
+them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Reading the body of one message: bounded, and blaming the peer for whatever does not fit.
+"""A bounded reader of one message's body, which reports malformed input as a protocol violation of the peer.
 
-`wire.pg.messages` decodes with it; it knows fields, not messages. The words of the errors are those of PostgreSQL's
-pqformat.c.
+`wire.pg.messages` decodes with it. The reader knows fields, not messages. The texts of the errors are those of
+PostgreSQL's pqformat.c.
 """
 
 from __future__ import annotations

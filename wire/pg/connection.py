@@ -1,7 +1,8 @@
-"""One PostgreSQL connection, seen from the server, as a value: bytes in, events out; messages in, bytes out.
+"""The server's side of one PostgreSQL connection, as a value: bytes in, events out; messages in, bytes out.
 
-No socket and no clock: whoever owns them gives what arrived to `receive_data`, takes messages from `next_event`, and
-writes what `send` returns. What may come when is two tables, `RECEIVES` and `SENDS`; together they are the whole machine.
+The connection has no socket and no clock. Its owner passes received bytes to `receive_data`, takes messages from
+`next_event`, and writes the bytes that `send` returns. Two tables, `RECEIVES` and `SENDS`, list the messages that are
+allowed in each state; together they are the whole machine.
 
     STARTUP -> (ENCRYPTING -> STARTUP)* -> AUTHENTICATING -> STARTING -> IDLE
     IDLE -> SIMPLE -> IDLE                       Query ... ReadyForQuery
@@ -9,17 +10,18 @@ writes what `send` returns. What may come when is two tables, `RECEIVES` and `SE
             EXTENDED -> SKIPPING -> SYNCING      an error: everything up to Sync is thrown away
     SIMPLE, EXTENDED -> COPY_IN, COPY_OUT -> SIMPLE, EXTENDED     of a COPY, until its rows have gone over
 
-While a client sends rows, Flush and Sync mean nothing: a client that speaks the extended protocol may have sent its Sync
-before it knew that it was to copy. After an error its rows are thrown away wherever they come.
+While a client sends rows of a COPY, Flush and Sync are ignored: a client of the extended protocol may have sent its
+Sync before it knew that a COPY would begin. After an error the remaining rows are discarded, whichever state they
+arrive in.
 
-A state that RECEIVES has no row for is one where it is our turn: `next_event` gives PAUSED, and what the client sends
-ahead waits in the buffer undecoded. A message is decoded only when it is taken, so that a change of `client_encoding`
-applies to the very next one.
+In a state without a row in RECEIVES it is the server's turn: `next_event` returns PAUSED, and messages that the client
+sends ahead stay in the buffer undecoded. A message is decoded only when it is taken, so a change of `client_encoding`
+applies to the very next message.
 
-Rejected: a machine that also knows portals and transactions. They are the session's; two machines that mirror each other
-would have to agree for ever.
+Rejected: a machine that also knows portals and transactions. The session owns these; two machines that mirror each
+other would have to be kept in agreement forever.
 
-Source: PostgreSQL 15, 55.2 "Message Flow", and postgres.c (SocketBackend, PostgresMain) for what it says of broken input.
+Source: PostgreSQL 15, 55.2 "Message Flow", and postgres.c (SocketBackend, PostgresMain) for the errors of broken input.
 """
 
 from __future__ import annotations

@@ -3,13 +3,14 @@
     encoder = RowEncoder(columns, formats, settings)
     writer.write(encoder.encode(batch))
 
-Every column gives its values as pieces (`wire.types.byte_columns`): matrices where all rows have the same width, binary arrays
-where they differ. Between them stand the message header and each value's length word, which are matrices too. Adjacent
-matrices are put side by side, and what remains is joined element by element with one Arrow kernel. The data buffer of the
-result is the byte stream: no row is ever touched by itself. When nothing varies in width (integers in binary) the stream is
-one numpy matrix. Only a handful of short rows is put together value by value: the kernels would cost it ten times as much.
+Every column gives its values as pieces (`wire.types.byte_columns`): matrices where all rows have the same width, binary
+arrays where the widths differ. The message header and the length word of each value are matrices between these pieces.
+Adjacent matrices are put side by side, and one Arrow kernel joins the remaining pieces element by element. The data
+buffer of the result is the byte stream: no row is handled individually. If no width varies (integers in binary), the
+stream is one numpy matrix. Only a handful of short rows is built value by value, since the kernels would take ten times
+as long for them.
 
-A NULL is the length -1 and no bytes. Arrow's offsets are 32-bit, so that a batch whose messages may pass 2 GiB is encoded
+A NULL is the length -1 and no bytes. Arrow's offsets are 32-bit, so a batch whose messages may exceed 2 GiB is encoded
 in halves.
 
 Source: PostgreSQL 15 documentation 55.7 (DataRow).

@@ -1,8 +1,9 @@
-"""The messages of PostgreSQL's protocol 3, as values: what a frontend says, and what we answer.
+"""The messages of PostgreSQL's protocol 3 as values: those that a frontend sends, and those that a backend answers
+with.
 
-`wire.pg.connection` decides which of them may come when; here is only their shape. Frontend messages are made from the
-body of a framed message by `decode`; backend messages give their whole frame by `encode`. DataRow has no class: rows are
-encoded a batch at a time by `wire.pg.datarow`, and travel as the bytes they are.
+This module defines only the shape of messages; `wire.pg.connection` decides which of them may come when. `decode` makes
+a frontend message from the body of a frame; `encode` returns the whole frame of a backend message. DataRow has no
+class: `wire.pg.datarow` encodes rows a batch at a time, and they travel as bytes.
 
 Source: PostgreSQL 15, 55.7 "Message Formats"; the variable-length cancel key of protocol 3.2 from PostgreSQL 18.
 """

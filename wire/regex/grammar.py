@@ -1,10 +1,11 @@
 """The grammar of PostgreSQL's advanced regular expressions (AREs), as trees.
 
-Source: PostgreSQL 15, section 9.7.3 (POSIX regular expressions). Errors are 2201B with PostgreSQL's words. What AREs alone
-have (expanded syntax, embedded options, directors) is resolved here; basic and extended POSIX syntax (options `b`, `e`) is
-refused.
+Source: PostgreSQL 15, section 9.7.3 (POSIX regular expressions). Errors are 2201B with PostgreSQL's messages. Features
+that only AREs have (expanded syntax, embedded options, directors) are resolved here; basic and extended POSIX syntax
+(options `b`, `e`) is refused.
 
-Neighbours: `engine.sql.regex` judges these trees and writes them for engines; `wire.types.jsonpath` reads patterns of LIKE_REGEX.
+Neighbours: `engine.sql.regex` analyses these trees and writes them for the engines; `wire.types.jsonpath` reads
+patterns of LIKE_REGEX.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Long arrays of numbers, in the text or binary format, read by the kernels of Arrow and numpy instead of an element at a time.
+"""Long arrays of numbers in the text or binary format, read by kernels of Arrow and numpy instead of element by
+element.
 
-Another thread of the member reads them, but each step of Python's holds the interpreter's lock: a million elements kept all other
-clients waiting. What is not as expected here (blanks, quotes, nested arrays, numbers out of range) is read, or refused, by the
-reader that takes each element by itself.
+The arrays are read on another thread of the member, but each Python step holds the interpreter lock, so an array of a
+million elements made all other clients wait. Input of any other form (blanks, quotes, nested arrays, numbers out of
+range) is read, or refused, by the reader that takes one element at a time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Text to arrays: `{1,2,NULL}`, `{{a,"b c"},{d,e}}`, `[1:2]={1,2}`.
 
-A neighbour of `wire.types.input`, which gives the reader of the element type. The canonical value is a (nested) list; lower
-bounds other than 1 have no place in it and are refused.
+`wire.types.input` gives this module the reader of the element type. The canonical value is a (nested) list. It cannot
+hold lower bounds other than 1, so these are refused.
 
 Source: PostgreSQL 15 documentation 8.15.2 and 8.15.6; a real server, with which the tests compare.
 """

@@ -1,4 +1,5 @@
-"""Bit strings, carried as texts of 0 and 1: their order is bit_cmp's, a prefix before what it begins.
+"""Bit strings, carried as text of 0 and 1. The order of these texts is that of bit_cmp: a prefix sorts before a longer
+string that begins with it.
 
 Source: PostgreSQL 15, varbit.c.
 """

@@ -1,13 +1,14 @@
 """Columns of byte strings, built with numpy and Arrow kernels and never value by value.
 
-A `ByteColumn` is what an output function gives for a whole column: pieces side by side, each either a matrix of fixed-width
-bytes or an Arrow binary array. Pieces stay apart until somebody joins them with everything else of a row
-(`wire.pg.datarow`), so that a date or the decimals of a number are never copied into a column of their own.
+An output function returns a whole column as a `ByteColumn`: pieces side by side, each either a matrix of fixed-width
+bytes or an Arrow binary array. Pieces stay separate until they are joined with the other parts of a row
+(`wire.pg.datarow`), so a date or the decimals of a number are never copied into a column of their own.
 
-A `Sheet` builds pieces where texts differ in shape from row to row (`2 mons -03:00:00`): every character that any row may
-have gets a column of a byte matrix, and a mask says which rows keep it. Writing a format is then one line a part.
+A `Sheet` builds pieces where the shape of the text differs from row to row (`2 mons -03:00:00`): every character that
+any row may have gets a column of a byte matrix, and a mask marks the rows that keep it. The code for a format is then
+one line for each part.
 
-Neighbours: `wire.types.output` (text formats) and `wire.pg.values.binary` (binary formats) produce them.
+Neighbours: `wire.types.output` (text formats) and `wire.pg.values.binary` (binary formats) produce `ByteColumn`s.
 """
 
 from __future__ import annotations

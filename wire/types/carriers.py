@@ -1,7 +1,9 @@
-"""The Arrow carrier of each PostgreSQL type: the contract between whoever produces batches and whoever encodes them.
+"""The Arrow carrier of each PostgreSQL type: the contract between the code that produces batches and the code that
+encodes
+them.
 
 Every batch that leaves an executor, crosses an edge of the mesh or is encoded for a client holds these Arrow types and
-no others. Executors cast to them at their boundary; `wire.pg.datarow` may rely on them.
+no others. Executors cast to them at their boundary; `wire.pg.datarow` relies on them.
 
 | PostgreSQL | Arrow carrier | note |
 |---|---|---|
@@ -12,7 +14,7 @@ no others. Executors cast to them at their boundary; `wire.pg.datarow` may rely 
 | numeric | decimal128(38, s) | s: `ResultColumn.scale`; see `NumericScale` for how many digits are printed |
 | numeric NaN, infinities, more than 38 digits | utf8 | as numeric_out writes it |
 | text, varchar, bpchar, name, "char", unknown, json, jsonb, uuid | utf8 | bpchar padded already; uuid in its canonical 36 letters |
-| pg_node_tree | utf8 | whatever it says |
+| pg_node_tree | utf8 | any text |
 | anyarray | utf8 | a column of the system catalog; as array_out writes it |
 | bytea | binary | |
 | date | date32 | int32 max / min are infinity / -infinity |

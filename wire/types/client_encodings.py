@@ -1,12 +1,13 @@
 """Client encodings: PostgreSQL's names for them, and conversion of strings and of whole columns from and to UTF-8.
 
 The server's encoding is UTF8. A column is converted at once: its bytes are decoded together, each distinct character is
-encoded once, and the new offsets follow from the characters' new lengths. SQL_ASCII promises nothing about bytes above 127:
-PostgreSQL passes them through, and here they are taken as UTF-8. An encoding is given by PostgreSQL's name everywhere;
-`encoding_named` knows its other spellings.
+encoded once, and the new offsets are computed from the characters' new lengths. SQL_ASCII promises nothing about bytes
+above 127: PostgreSQL passes them through, and Sluice reads them as UTF-8. All code names an encoding by PostgreSQL's
+name; `encoding_named` knows its other spellings.
 
 Neighbours: `wire.pg.messages` (every string of the protocol), `wire.types.output` (results), `wire.pg.values`
-(parameters), `engine.settings.session_settings` (client_encoding). Source: PostgreSQL 15 documentation 24.3, encnames.c.
+(parameters), `engine.settings.session_settings` (client_encoding). Source: PostgreSQL 15 documentation 24.3,
+encnames.c.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The fields of one date/time text by subject: date, time of day, time zone; and what they make once all are read.
+"""The fields of one date/time text, grouped into date, time of day and time zone, and the value that they make when all
+are read.
 
-`wire.types.datetime_input` finds out which field a token is.
+`wire.types.datetime_input` decides which field a token is.
 """
 
 from __future__ import annotations

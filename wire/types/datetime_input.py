@@ -1,11 +1,11 @@
-"""Text to date, time, timetz, timestamp and timestamptz, in every spelling that PostgreSQL 15 takes.
+"""Text to date, time, timetz, timestamp and timestamptz, in every spelling that PostgreSQL 15 accepts.
 
-Two steps. `split` cuts the text into typed tokens (`wire.types.datetime_tokens`); `_Reader` gives each token a meaning from
-its form and from what is known already: `1/2/2003` by DateStyle's order, `2003` as a year because it is long, `EST` as a
-zone. What a field is, and when a text is wrong, follows the description in PostgreSQL's documentation, appendix B.1, and
-the behaviour of a real server, with which the tests compare.
+Reading has two steps. `split` cuts the text into typed tokens (`wire.types.datetime_tokens`). `_Reader` gives each
+token a meaning from its form and from the fields that are already known: it reads `1/2/2003` by DateStyle's order,
+`2003` as a year because it is long, `EST` as a zone. The meaning of fields, and the conditions for errors, follow
+PostgreSQL's documentation, appendix B.1, and the behaviour of a real server, with which the tests compare.
 
-A neighbour of `wire.types.input`, which chooses among the `read_*` functions by type.
+`wire.types.input` chooses among the `read_*` functions by type.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Cutting a date, time or interval text into typed tokens, and what each known word means.
+"""Cutting of a date, time or interval text into typed tokens, and the meanings of known words.
 
-The first step of `wire.types.datetime_input` and `wire.types.interval_input`. A token's kind is decided by its characters
-alone: digits with colons are a time, digits with two equal delimiters a date, a sign before digits an offset (or an interval's
-signed number). A word that punctuation follows is a date (`jan-08-1999`) or a zone (`america/new_york`), unless it is known.
+This is the first step of `wire.types.datetime_input` and `wire.types.interval_input`. The characters of a token alone
+decide its kind: digits with colons are a time, digits with two equal delimiters a date, a sign before digits an offset
+(or a signed number of an interval). A word followed by punctuation is a date (`jan-08-1999`) or a zone
+(`america/new_york`), unless it is a known word.
 
 Source: PostgreSQL 15 documentation, appendix B.1 and tables B.1 to B.3; a real server, with which the tests compare.
 """

@@ -1,12 +1,13 @@
 """Exact division and rounding of Arrow's decimals.
 
-Arrow (26.0.1; basic_decimal.cc, DecimalDivide) divides by Knuth's algorithm D, and where the divisor has more than 32 bits it takes
-some digits of the quotient, in base 2**32, for one or two less than they are: those that are 2**32 - 1, since a sum of two numbers
-of 32 bits is kept in 32 bits. What follows such a digit is wrong as well. Rounding and casts to another scale divide by a power of
-ten: 18446744073709551615.00000000000000 as decimal(38, 0) is 18446744067664922516.
+Arrow (26.0.1; basic_decimal.cc, DecimalDivide) divides by Knuth's algorithm D. If the divisor has more than 32 bits,
+Arrow computes some digits of the quotient, in base 2**32, as one or two less than they are: digits whose value is 2**32
+- 1, because the sum of two 32-bit numbers is kept in 32 bits. The digits after such a digit are wrong as well. Rounding
+and casts to another scale divide by a power of ten and have the same error: 18446744073709551615.00000000000000 as
+decimal(38, 0) is 18446744067664922516.
 
-A divisor of 32 bits is divided by exactly. So digits are dropped at most nine at a time here, and quotients that have one of those
-digits are computed again.
+Division by a divisor of 32 bits is exact. This module therefore drops at most nine digits at a time, and computes
+quotients again if one of their digits is as large as these.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Values of enums: labels in, the numbers that carry them out, and back.
+"""Values of enums: labels to the numbers that carry them, and back.
 
-A label's number grows in the enum's order, so that comparing, sorting and grouping numbers is comparing, sorting and grouping
-labels, on every engine and in every file. The first labels are `STEP` apart; one that is added between two others gets the
-number halfway, as PostgreSQL gives it a sort order (`pg_enum.enumsortorder` is the number in steps). A label that is renamed
-keeps its number: nothing that is stored changes.
+The numbers of labels follow the enum's order, so comparing, sorting and grouping numbers is comparing, sorting and
+grouping labels, on every engine and in every file. The first labels are `STEP` apart. A label that is added between two
+others gets the number halfway between theirs, as PostgreSQL gives it a sort order (`pg_enum.enumsortorder` is the
+number in steps). A renamed label keeps its number, so no stored data changes.
 
-Rejected: the label itself as carrier. Its order would have to be looked up wherever two values meet, also inside the engines.
+Rejected: the label itself as carrier. Its order would have to be looked up at every comparison of two values, also
+inside the engines.
 
 Source: PostgreSQL 15, enum.c, pg_enum.c (AddEnumLabel).
 """

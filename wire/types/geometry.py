@@ -1,4 +1,5 @@
-"""Geometric types, carried as the text that PostgreSQL prints: they have no order, and nothing is asked of them inside an engine.
+"""Geometric types, carried as the text that PostgreSQL prints. They have no order, and the engines do not compute with
+them.
 
 Source: PostgreSQL 15, geo_ops.c; behaviour compared with a real server.
 """

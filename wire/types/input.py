@@ -1,11 +1,11 @@
 """PostgreSQL's type input functions: text in, canonical value out.
 
-`parse_text` is the one door, for the binder (literals and casts of constants) and for the wire (text parameters). The readers
-behind it are grouped by subject: `wire.types.numbers_input`, `wire.types.strings_input`, `wire.types.datetime_input`,
-`wire.types.interval_input`, `wire.types.json_input`, `wire.types.arrays_input`, `wire.types.records_input`. None has a clock or
-a session: both are in `InputSettings`.
+`parse_text` is the one entry point, for the binder (literals and casts of constants) and for the wire (text
+parameters). The readers behind it are grouped by subject: `wire.types.numbers_input`, `wire.types.strings_input`,
+`wire.types.datetime_input`, `wire.types.interval_input`, `wire.types.json_input`, `wire.types.arrays_input`,
+`wire.types.records_input`. They use neither a clock nor a session; `InputSettings` has what they need of both.
 
-Canonical values are described in `engine.plan_ir.expr`; errors are PostgreSQL 15's, with its SQLSTATEs and words.
+`engine.plan_ir.expr` defines canonical values. Errors are PostgreSQL 15's, with its SQLSTATEs and messages.
 """
 
 from __future__ import annotations

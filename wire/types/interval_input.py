@@ -1,10 +1,11 @@
 """Text to interval: PostgreSQL's own spelling, the SQL standard's and ISO 8601's.
 
-An interval is three independent numbers: months, days and microseconds. Units are read from the right, so that a bare
-number takes its unit from the word after it, or from the type's field qualifier (`interval '3' month`). Fractions of a unit
-go down to the next smaller one, at 30 days a month and 24 hours a day.
+An interval is three independent numbers: months, days and microseconds. Units are read from the right, so a bare number
+takes its unit from the word after it, or from the type's field qualifier (`interval '3' month`). The fraction of a unit
+is converted to the next smaller one, at 30 days a month and 24 hours a day.
 
-A neighbour of `wire.types.input`. Source: PostgreSQL 15 documentation 8.5.4; a real server, with which the tests compare.
+`wire.types.input` calls this module. Source: PostgreSQL 15 documentation 8.5.4; a real server, with which the tests
+compare.
 """
 
 from __future__ import annotations

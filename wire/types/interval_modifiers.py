@@ -1,7 +1,7 @@
-"""The type modifier of an interval: which of its fields are kept, and how many decimals of its seconds.
+"""The type modifier of an interval: the fields that it keeps, and the number of decimals of its seconds.
 
-The fields are bits of the modifier's upper half, the decimals its lower half (PostgreSQL 15, timestamp.h and datetime.h:
-INTERVAL_TYPMOD, INTERVAL_MASK; timestamp.c: intervaltypmodin, intervaltypmodout).
+The upper half of the modifier is a bit mask of fields; the lower half is the number of decimals (PostgreSQL 15,
+timestamp.h and datetime.h: INTERVAL_TYPMOD, INTERVAL_MASK; timestamp.c: intervaltypmodin, intervaltypmodout).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Text to json (checked, kept as it is) and to jsonb (in its normal form, which is also its text output).
+"""Text to json (checked and kept as it is) and to jsonb (in its normal form, which is also its text output).
 
-jsonb keeps of each object's keys the last value, orders them by length and then by bytes, and prints numbers as numeric
-does. There is no binary form to keep: the carrier of both is text.
+For each key of an object, jsonb keeps the last value. It orders keys by length and then by bytes, and prints numbers as
+numeric does. Both types are carried as text, so jsonb has no internal binary form.
 
-A neighbour of `wire.types.input`. Source: RFC 8259; PostgreSQL 15 documentation 8.14; a real server, with which the tests
-compare.
+`wire.types.input` calls this module. Source: RFC 8259; PostgreSQL 15 documentation 8.14; a real server, with which the
+tests compare.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""jsonpath, carried as the text that PostgreSQL prints, with the parentheses that it leaves out. It has neither equality nor order.
+r"""jsonpath, carried as the text that PostgreSQL prints, plus the parentheses that PostgreSQL omits. The type has
+neither
+equality nor order.
 
     read_jsonpath("strict $.a[*] ? (@ > 1)")     'strict $."a"[*]?(@ > 1)'
     read_jsonpath("$[($.a - 3).abs()]")          '$[($."a" - 3).abs()]', which PostgreSQL shows as '$[$."a" - 3.abs()]'
 
-A path is cut into tokens by longest match, parsed from the left into a tree (`parse_jsonpath`), and printed with parentheses by
-the operators' priorities. `engine.executors.local.json_paths` computes what the same tree finds in a document. Not supported:
-names with backslashes, comments right after a name (which PostgreSQL's scanner then forgets), escapes of surrogates, zero bytes
-and `\\x` in strings.
+A path is cut into tokens by longest match, parsed from the left into a tree (`parse_jsonpath`), and printed with
+parentheses by the operators' priorities. `engine.executors.local.json_paths` evaluates the same tree on a document. Not
+supported: names with backslashes, comments directly after a name (PostgreSQL's scanner then forgets the name), escapes
+of surrogates, zero bytes and `\x` in strings.
 
 Source: PostgreSQL 15, jsonpath_scan.l, jsonpath_gram.y, jsonpath.c (flattenJsonPathParseItem, printJsonPathItem).
 """

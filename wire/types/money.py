@@ -1,4 +1,4 @@
-"""money: whole cents, written as in the C locale, which PostgreSQL shows as `$1,234.56` (cash.c)."""
+"""money, carried as whole cents and written as in the C locale, where PostgreSQL shows `$1,234.56` (cash.c)."""
 
 from __future__ import annotations
 

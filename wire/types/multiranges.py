@@ -1,6 +1,8 @@
-"""Multiranges, carried as their canonical text: ranges as `wire.types.ranges` keeps them, in order, with gaps between, none empty.
+"""Multiranges, carried as their canonical text: non-empty ranges as `wire.types.ranges` keeps them, in order, with gaps
+between them.
 
-They are equal when their texts are, but for those of numerics, and no text sorts as they do, as with ranges.
+Two multiranges are equal exactly if their texts are, except those of numerics. As with ranges, the texts do not sort as
+the values do.
 
 Source: PostgreSQL 15, multirangetypes.c (multirange_in, multirange_out, multirange_recv, multirange_send).
 """

@@ -1,10 +1,12 @@
-"""Network addresses: inet and cidr as bytes whose order is PostgreSQL's, macaddr and macaddr8 as their canonical text.
+"""Network addresses: inet and cidr as bytes that sort as PostgreSQL sorts the values, macaddr and macaddr8 as their
+canonical text.
 
-An inet is carried as family (2 or 3), the network's bits (zeros after them), their number, the whole address. Compared byte by byte
-that is network_cmp: family, the bits that both networks have, the length of the mask, the address. Hexadecimal digits in
-lower case sort as the bytes that they stand for, so a macaddr is carried as text.
+An inet is carried as the family (2 or 3), the network's bits (followed by zeros), their number, and the whole address.
+Comparing these bytes gives network_cmp's order: family, the bits that both networks have, the length of the mask, the
+address. Hexadecimal digits in lower case sort as the bytes that they represent, so a macaddr is carried as text.
 
-Source: PostgreSQL 15, network.c, inet_net_pton.c, inet_cidr_ntop.c, mac.c, mac8.c; behaviour compared with a real server.
+Source: PostgreSQL 15, network.c, inet_net_pton.c, inet_cidr_ntop.c, mac.c, mac8.c; behaviour compared with a real
+server.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Text to boolean, integers, floats and numeric, by the rules of PostgreSQL 15's input functions.
 
-A neighbour of `wire.types.input`, which chooses among the readers by type. Each takes the text and gives the canonical value.
+`wire.types.input` chooses among the readers by type. Each takes the text and returns the canonical value.
 
-Sources: PostgreSQL 15 documentation 8.1 and 8.6; behaviour compared with a real server (tests/unit/wire/test_values_*.py).
+Sources: PostgreSQL 15 documentation 8.1 and 8.6; behaviour compared with a real server
+(tests/unit/wire/test_values_*.py).
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """PostgreSQL's type output functions, a column at a time: Arrow carriers in, text out.
 
-`text_column` is the one door; `format_value` is the same for one canonical value, for constants that the binder folds. The
-writers behind it are grouped by subject: `wire.types.output_numbers`, `wire.types.output_times`, `wire.types.output_nested`.
+`text_column` is the one entry point. `format_value` does the same for one canonical value, for constants that the
+binder folds. The writers behind it are grouped by subject: `wire.types.output_numbers`, `wire.types.output_times`,
+`wire.types.output_nested`.
 
-What a carrier holds is said by `wire.types.carriers`. Source: PostgreSQL 15; tests compare with a real server.
+`wire.types.carriers` defines the carriers. Source: PostgreSQL 15; tests compare with a real server.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Arrays and records as text: `{1,NULL,"a b"}`, `(1,,"a b")`, a column at a time.
 
-Elements of all rows are one column; it is quoted at once, and joined per row along the list's offsets. Several dimensions are
-nested lists, which must be rectangular, since PostgreSQL's arrays are.
+The elements of all rows are one column, which is quoted at once and joined per row along the list's offsets. Several
+dimensions are nested lists, which must be rectangular, since PostgreSQL's arrays are.
 
-A neighbour of `wire.types.output`, which gives the texts of elements. Source: PostgreSQL 15 documentation 8.15.6 and 8.16.6.
+`wire.types.output` gives the texts of elements. Source: PostgreSQL 15 documentation 8.15.6 and 8.16.6.
 """
 
 from __future__ import annotations

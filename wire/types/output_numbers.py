@@ -1,13 +1,14 @@
 """Booleans, integers, floats and numeric as text, a column at a time.
 
-Floats print as PostgreSQL's: the shortest decimal that lies strictly between the neighbouring floats' midpoints and is
-nearest to the value, in scientific notation outside 1e-4 .. 1e15 (1e6 for float4). Arrow's cast gives the shortest decimal
-with the midpoints allowed, in other notations; we take its digits, mend the few where the difference shows, and lay them out
-anew where the notations differ.
+Floats print as PostgreSQL's: the shortest decimal that lies strictly between the midpoints to the neighbouring floats
+and is nearest to the value, in scientific notation outside 1e-4 .. 1e15 (1e6 for float4). Arrow's cast gives the
+shortest decimal with the midpoints allowed, in other notations. We take its digits, correct the few where this makes a
+difference, and rewrite those in another notation.
 
-Numerics print with the digits that `wire.types.carriers.NumericScale` says.
+Numerics print with the digits that `wire.types.carriers.NumericScale` states.
 
-A neighbour of `wire.types.output`. Source: PostgreSQL 15 documentation 8.1.3; a real server, with which the tests compare.
+`wire.types.output` calls this module. Source: PostgreSQL 15 documentation 8.1.3; a real server, with which the tests
+compare.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Dates, times, timestamps and intervals as text, a column at a time, in every DateStyle and IntervalStyle.
 
-A column of instants is taken apart into integer fields with numpy and written with a `Sheet`; time zones are one binary
-search over a zone's transitions. Years before Christ end in ` BC`, later ones than 9999 have as many digits as they need.
+numpy splits a column of timestamps into integer fields, and a `Sheet` writes them. The offset of a time zone is found
+by one binary search over the zone's transitions. Years before Christ end in ` BC`; years after 9999 have as many digits
+as they need.
 
-A neighbour of `wire.types.output`. Source: PostgreSQL 15 documentation 8.5.2 and 8.5.5; a real server, with which the tests
-compare.
+`wire.types.output` calls this module. Source: PostgreSQL 15 documentation 8.5.2 and 8.5.5; a real server, with which
+the tests compare.
 """
 
 from __future__ import annotations

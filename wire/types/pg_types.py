@@ -1,12 +1,12 @@
 """PostgreSQL's type vocabulary: OIDs, names, lengths, categories, arrays, type modifiers.
 
-The one table of types that the codecs (`wire.pg.values`), the binder (`engine.sql`) and the system catalog share. A row
-here says what a type *is* to a client; how a value of it travels as Arrow between the engine and the wire is said by
-`wire.types.carriers`, and what Spark and DuckDB store for it by `engine.planner.codegen`.
+This is the one table of types that the codecs (`wire.pg.values`), the binder (`engine.sql`) and the system catalog
+share. A row says what a type *is* to a client. `wire.types.carriers` says how its values travel as Arrow between the
+engine and the wire, and `engine.planner.codegen` what Spark and DuckDB store for it.
 
-Types that users have made (`wire.types.user_types`) are PgTypes too, made from their definitions in the catalog. There is one
-object for each definition in the process, so all types are compared by identity; a definition that was changed is another
-object of the same OID.
+User-defined types (`wire.types.user_types`) are PgTypes too, made from their definitions in the catalog. A process has
+one object for each definition, so all types are compared by identity; a changed definition is another object with the
+same OID.
 
 Sources: PostgreSQL 15 `pg_type`; the categories of chapter 10 (type conversion).
 """

@@ -1,4 +1,7 @@
-"""Bounds of ranges and multiranges: values as the texts that `wire.types.ranges` keeps, back, and as a session writes them."""
+"""Bounds of ranges and multiranges: values to the texts that `wire.types.ranges` keeps and back, and to the texts that
+a
+session prints.
+"""
 
 from __future__ import annotations
 

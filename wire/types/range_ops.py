@@ -1,10 +1,10 @@
-"""How ranges lie to each other, and what two of them make: of ranges whose bounds are canonical values.
+"""Comparison and combination of two ranges whose bounds are canonical values.
 
-Two bounds are compared by where they stand: a lower bound that is not in the range stands right after its value, an upper one right
-before it.
+Two bounds are compared by their positions: an exclusive lower bound is directly after its value, an exclusive upper
+bound directly before it.
 
-Source: PostgreSQL 15, rangetypes.c (range_cmp_bounds, range_union_internal, range_intersect_internal), multirangetypes.c
-(multirange_canonicalize).
+Source: PostgreSQL 15, rangetypes.c (range_cmp_bounds, range_union_internal, range_intersect_internal),
+multirangetypes.c (multirange_canonicalize).
 """
 
 from __future__ import annotations

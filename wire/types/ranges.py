@@ -1,8 +1,9 @@
-"""Ranges, carried as their canonical text: bounds as PostgreSQL prints them in ISO style and UTC, quoted where they must be; of
-discrete types the lower bound is in it and the upper is not.
+"""Ranges, carried as their canonical text: bounds as PostgreSQL prints them in ISO style and UTC, quoted where
+necessary.
+For discrete types the lower bound is inclusive and the upper bound exclusive.
 
-Two ranges of a discrete type, or of timestamps, are equal exactly when their texts are. Ranges of numerics are not: `[1.0,2)` keeps
-its digits; and no text sorts as ranges do.
+Two ranges of a discrete type, or of timestamps, are equal exactly if their texts are. Ranges of numerics are not:
+`[1.0,2)` keeps its digits. The texts do not sort as ranges do.
 
 Source: PostgreSQL 15, rangetypes.c (range_parse, range_deparse, make_range, int4range_canonical, range_send).
 """

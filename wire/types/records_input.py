@@ -1,7 +1,8 @@
-"""Text to values of composite types: `(1,,"a b")`. A neighbour of `wire.types.input`, which gives the reader of each attribute.
+"""Text to values of composite types: `(1,,"a b")`. `wire.types.input` gives the reader of each attribute.
 
-The canonical value has the attributes' values under the names that they have in carriers (`wire.types.pg_types.Attribute.field`).
-Constraints of attributes' domains are not looked at: no composite type has such an attribute (`engine.statements.ddl.composite`).
+The canonical value has the attributes' values under their field names in carriers
+(`wire.types.pg_types.Attribute.field`). Constraints of domains are not checked: no composite type has an attribute of a
+domain (`engine.statements.ddl.composite`).
 
 Source: PostgreSQL 15, rowtypes.c (record_in).
 """

@@ -1,8 +1,9 @@
 """Text to the string types, bytea and uuid, by the rules of PostgreSQL 15's input functions.
 
-A neighbour of `wire.types.input`, which chooses among the readers by type.
+`wire.types.input` chooses among the readers by type.
 
-Sources: PostgreSQL 15 documentation 8.3, 8.4, 8.12; behaviour compared with a real server (tests/unit/wire/test_values_*.py).
+Sources: PostgreSQL 15 documentation 8.3, 8.4, 8.12; behaviour compared with a real server
+(tests/unit/wire/test_values_*.py).
 """
 
 from __future__ import annotations

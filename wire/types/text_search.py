@@ -1,9 +1,11 @@
-"""tsvector, carried as the text that PostgreSQL prints: lexemes in order, each once, with places and weights in order.
+"""tsvector, carried as the text that PostgreSQL prints: distinct lexemes in order, with their positions and weights in
+order.
 
-Two are equal exactly when their texts are; their order is that of `engine.executors.local.sort_keys`. How words are read is
-shared with tsquery (`wire.types.text_search_queries`).
+Two values are equal exactly if their texts are; `engine.executors.local.sort_keys` defines their order. The reader of
+words is shared with tsquery (`wire.types.text_search_queries`).
 
-Source: PostgreSQL 15, tsvector_parser.c (gettoken_tsvector), tsvector.c (tsvectorin, uniquePos, tsvectorout, tsvectorsend).
+Source: PostgreSQL 15, tsvector_parser.c (gettoken_tsvector), tsvector.c (tsvectorin, uniquePos, tsvectorout,
+tsvectorsend).
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""tsquery, carried as a text that says its tree: as PostgreSQL prints it, but for parentheses around right operands.
+"""tsquery, carried as a text that determines its tree: the text that PostgreSQL prints, plus parentheses around right
+operands.
 
-PostgreSQL leaves them out where an operand is of the same operator, so that `a & (b & c)` looks like `(a & b) & c`, which is
-another value. Values are compared by keys (`engine.executors.local.sort_keys`): weights and prefixes of words do not count.
+PostgreSQL omits these where an operand has the same operator, so that `a & (b & c)` is printed like `(a & b) & c`,
+which is another value. Values are compared by keys (`engine.executors.local.sort_keys`), which ignore the weights and
+prefix marks of words.
 
 Source: PostgreSQL 15, tsquery.c (gettoken_query_standard, makepol, infix, tsquerysend, tsqueryrecv).
 """

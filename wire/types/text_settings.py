@@ -1,8 +1,8 @@
 """The session settings that decide how values are read and written as text.
 
-Plain values, made once when a statement is bound or a portal is opened: whoever converts a value gets them as an argument
-and asks neither session nor clock. `wire.types.input` reads with `InputSettings`, `wire.types.output` and `wire.pg` write
-with `OutputSettings`.
+They are plain values, made once when a statement is bound or a portal is opened. Code that converts a value gets them
+as an argument and reads neither session nor clock. `wire.types.input` reads with `InputSettings`; `wire.types.output`
+and `wire.pg` write with `OutputSettings`.
 
 Source: PostgreSQL 15, chapter 20.11 (DateStyle, IntervalStyle, TimeZone, extra_float_digits, bytea_output,
 client_encoding).

@@ -1,7 +1,8 @@
-"""Time zone abbreviations that date and time input accepts: PostgreSQL's `Default` set.
+"""The time zone abbreviations that date and time input accepts: PostgreSQL's `Default` set.
 
-Most stand for one offset. Some have stood for several in their region's history: they name a zone, and the offset is the
-one that the abbreviation had there at the time in question (`wire.types.time_zones.Zone.offset_of_abbreviation`).
+Most abbreviations have one offset. Some have had several in their region's history. These name a zone, and the offset
+is the one that the abbreviation had there at the time in question
+(`wire.types.time_zones.Zone.offset_of_abbreviation`).
 
 Source: the view pg_timezone_abbrevs of PostgreSQL 15 with timezone_abbreviations = Default; a test compares.
 """

@@ -1,10 +1,10 @@
-"""Time zones by PostgreSQL's rules: offsets for whole columns of instants, and for single local times.
+"""Time zones by PostgreSQL's rules: offsets for whole columns of timestamps, and for single local times.
 
-A `Zone` is a table of transitions. It comes from the IANA database (the system's copy, else the one that pytz carries) or
-from a POSIX specification (`EST5EDT,M3.2.0,M11.1.0`, `<+03>-03`). Rules without an end are written out for 400 years, after
-which the Gregorian calendar, and with it every rule, repeats: so that one binary search serves any year.
+A `Zone` is a table of transitions. It comes from the IANA database (the system's copy, else the one that pytz carries)
+or from a POSIX specification (`EST5EDT,M3.2.0,M11.1.0`, `<+03>-03`). Rules without an end are written out for 400
+years. After that the Gregorian calendar, and with it every rule, repeats, so one binary search serves any year.
 
-Beside zones there are abbreviations (`PST`, `CEST`), which input accepts: `wire.types.time_zone_abbreviations`.
+Besides zones, input accepts abbreviations (`PST`, `CEST`): `wire.types.time_zone_abbreviations`.
 
 Sources: RFC 8536 (TZif); POSIX.1 on TZ; PostgreSQL 15 documentation 8.5.3 and B.2 (ambiguous local times), B.5 (POSIX).
 """

@@ -1,7 +1,7 @@
-"""Types that users have made, as PgTypes: from a definition that can be told to other processes, and back.
+"""User-defined types as PgTypes: made from a definition that can be sent to other processes, and back.
 
-A definition is a value of plain fields, so it travels in whatever encoding its carrier has (`engine.plan_ir.spec`, Spark's
-closures). Of two equal ones comes the same PgType: types are compared by identity everywhere.
+A definition is a value of plain fields, so its carrier may use any encoding (`engine.plan_ir.spec`, Spark's closures).
+Equal definitions give the same PgType, since all code compares types by identity.
 """
 
 from __future__ import annotations

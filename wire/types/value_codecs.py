@@ -1,15 +1,17 @@
-"""Types that are carried as others (`PgType.carried`), as text and binary: one table, a row a type.
+"""Text and binary codecs of the types that are carried as another type (`PgType.carried`): one table with a row for
+each
+type.
 
     CODECS[t.INET].read("10.0.0.0/8", -1, settings)      the canonical value, which is the carrier's
     text_of(t.INET, array, settings)                     a column's texts
 
-A value is read and written whole, by the functions of the modules `wire.types.network`, `.text_bits`, `.text_geometry`,
-`.text_money`, `.text_search`, `.text_search_queries` and `.text_ranges`; of a column, each different value once. Who reads and
-writes bounds of ranges is told by whoever calls, since these are values of any type: `wire.types.input` and `wire.types.output`
-stand above this module.
+A value is read and written as a whole, by the functions of the modules `wire.types.network`, `.bits`, `.geometry`,
+`.money`, `.text_search`, `.text_search_queries` and `.ranges`. Of a column, each distinct value is converted once. The
+caller passes the functions that read and write bounds of ranges, since a bound may have any type: `wire.types.input`
+and `wire.types.output` are above this module.
 
-Rejected: kernels over whole columns, as for the types of `wire.types.output_numbers`. Columns of addresses, money and the like
-repeat their values, or are short; the day that one is neither, its kernel can stand before this.
+Rejected: kernels over whole columns, as for the types of `wire.types.output_numbers`. Columns of addresses, money and
+the like have repeated values, or are short. If a column is neither, a kernel can be added in front of this table.
 """
 
 from __future__ import annotations

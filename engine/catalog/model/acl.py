@@ -1,13 +1,15 @@
-"""Access control lists: who granted what to whom on one object, as values, and the arithmetic of GRANT and REVOKE on them.
+"""Access control lists: the grants on one object as values, and the arithmetic of GRANT and REVOKE on them.
 
-An item says that a grantor gave rights to a grantee (0 is PUBLIC), some of them with the right to give them on (grant options).
-Rights are bits, in the order in which PostgreSQL prints their letters. A list that is None has never been touched: it is the
-default of the object's kind (`default_acl`), in which the owner has everything and PUBLIC what the kind says.
+An item says that a grantor granted rights to a grantee (0 is PUBLIC), some of them with the right to grant them to
+others (grant options). Rights are bits, in the order in which PostgreSQL prints their letters. None in place of a list
+means that the list was never changed: it is the default of the object's kind (`default_acl`), in which the owner has
+all rights and PUBLIC those of the kind.
 
-Grant options make chains: what someone gave on falls with what he had. Revoking either refuses (RESTRICT) or follows the chains
-(CASCADE); a chain that would bite its own tail is refused when it is made. An owner has all grant options, whatever the list says.
+Grant options make chains: when a grantor loses a grant option, the grants that depend on it are lost too. REVOKE either
+refuses this (RESTRICT) or follows the chains (CASCADE); a circular chain is refused when it is made. An owner has all
+grant options, whatever the list says.
 
-Nothing here knows names, sessions or statements. Who has whose rights is given as a function.
+This module knows no names, sessions or statements. The membership of roles is passed as a function.
 
 Source: PostgreSQL 15, acl.c (acldefault, aclupdate, check_circularity, recursive_revoke, aclmask, select_best_grantor,
 aclnewowner).

@@ -1,8 +1,8 @@
-"""The arithmetic of sequences: from where a counter stands to the next values, and where it stands then.
+"""The arithmetic of sequences: the next values of a counter, and the counter after them.
 
-A counter is a value and whether it was given out already, as in PostgreSQL (`last_value`, `is_called`). Values are taken in
-blocks: a statement that needs a thousand asks once. Nothing here knows of transactions: a value that was given is never given
-again (until CYCLE), whatever became of whoever asked.
+A counter is a value and whether the value was already returned, as in PostgreSQL (`last_value`, `is_called`). Values
+are taken in blocks: a statement that needs a thousand asks once. Counters are not transactional: a value is never
+returned twice (until CYCLE), whatever the outcome of the statement that took it.
 
 Source: PostgreSQL 15, sequence.c (nextval_internal, do_setval).
 """

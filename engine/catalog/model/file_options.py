@@ -1,4 +1,4 @@
-"""Options of a foreign table that say how a file of its format is read."""
+"""Options of a foreign table that say how its files are read, by format."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Types that columns of files have and PostgreSQL lacks: structs, maps, lists of these, lists of lists. Such a column is jsonb.
+"""Types of file columns that PostgreSQL lacks: structs, maps, lists of these, lists of lists. Such a column is jsonb.
 
-A `FileType` says what the files hold, as the table's definition or log said it, so that its values can be written as PostgreSQL's
-to_jsonb would write them (`engine.planner.codegen.nested_values`), whichever of the files lacks a field.
+A `FileType` records what the files hold, as the table's definition or log states it, so that values can be written as
+PostgreSQL's to_jsonb would write them (`engine.planner.codegen.nested_values`), even if some of the files lack a field.
 
-What has no place in a document has no type here: maps whose keys are not plain values, structs whose fields differ in case only
-(DuckDB does not tell these apart), and all that `type_of_arrow` has no type for.
+Types that have no place in a document are not represented: maps whose keys are not plain values, structs with fields
+that differ in case only (DuckDB does not distinguish these), and all types that `type_of_arrow` does not know.
 
-Rejected: composite types. Each would be a type of its own in the catalog, made by reading a file and changed when the files' struct
-gets a field; PostgreSQL has none without a name for columns, and none for maps.
+Rejected: composite types. Each would be a type of its own in the catalog, made by reading a file and changed when the
+files' struct gets a field; PostgreSQL has no composite types without a name for columns, and none for maps.
 """
 
 from __future__ import annotations

@@ -1,18 +1,19 @@
-"""Columns whose values are in the names of folders, as Hive has them: `region=EU/day=2024-05-01/part-0.parquet`.
+"""Partition columns, whose values are in the names of folders, as in Hive: `region=EU/day=2024-05-01/part-0.parquet`.
 
-A table knows such columns by name (`Table.partition_by`, as files call them); the value is always read from the file's own
-path, so it travels with the path, to both engines and to other members, and needs no list beside it. A value is percent-decoded,
-as UTF-8; `__HIVE_DEFAULT_PARTITION__` is null. In a Delta table's folders an empty value is null too, which its log says.
+A table knows these columns by name (`Table.partition_by`, spelled as in the files). The value is always read from the
+file's own path. It therefore travels with the path, to both engines and to other members, and needs no list beside it.
+A value is percent-decoded, as UTF-8; `__HIVE_DEFAULT_PARTITION__` is null. In a Delta table's folders an empty value is
+null too, as its log says.
 
-Where the files have a column of the same name the folder's value counts, as for Spark and DuckDB. Types of columns that nobody
-declared: integers and dates where every value is written as PostgreSQL prints one, else text. So `month=01` is text, which
-keeps the zip code 01234 what it is; who knows better declares the column.
+If the files have a column of the same name, the folder's value takes precedence, as in Spark and DuckDB. Undeclared
+columns are integers or dates if every value is written as PostgreSQL prints one, else text. So `month=01` is text, and
+the zip code 01234 keeps its zero; a user who wants another type declares the column.
 
-What a filter on such a column leaves of the files is found out from the paths (`engine.planner.optimizer.input_size`), and
-again by the engines.
+File pruning by a filter on such a column evaluates the paths (`engine.planner.optimizer.input_size`); the engines do it
+again.
 
-Rejected: DuckDB's own `hive_partitioning` (columns of all folders, in all files alike, whether the table has them or not), and
-partition values as a list beside the files (a statement for a member would have to carry them).
+Rejected: DuckDB's own `hive_partitioning` (it takes columns of all folders, in all files alike, whether the table has
+them or not), and partition values as a list beside the files (a statement for a member would have to carry them).
 """
 
 from __future__ import annotations

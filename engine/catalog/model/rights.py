@@ -1,14 +1,16 @@
-"""Owners and privileges of everything in a catalog snapshot, by OID: whose an object is, its access control list, those of its
-columns, and what objects to come are to have (default privileges).
+"""Owners and privileges of everything in a catalog snapshot, by OID: the owner of an object, its access control list,
+those of its columns, and the default privileges of future objects.
 
-They are beside the objects and not in them, because they are of all kinds of objects alike, outlive renaming and rewriting, and
-change without the object being another one: who inserts does not conflict with who grants. An object that has no entry is the
-first role's, with the default list of its kind; whoever works as that role leaves no entries at all.
+They are stored beside the objects and not in them, because they are the same for all kinds of objects, outlive renaming
+and rewriting, and change without a change of the object: an INSERT does not conflict with a GRANT. An object without an
+entry belongs to the first role, with the default list of its kind; sessions that work only as that role create no
+entries.
 
-`Judge` says what a role may do. It is asked before every statement of a role that is no superuser, so that it walks nothing but
-one object's list.
+`Judge` says what a role may do. It is asked before every statement of a role that is not a superuser, so each question
+reads only one object's list.
 
-Source: PostgreSQL 15, aclchk.c (pg_class_aclmask, pg_attribute_aclcheck_all, pg_namespace_aclmask, get_user_default_acl).
+Source: PostgreSQL 15, aclchk.c (pg_class_aclmask, pg_attribute_aclcheck_all, pg_namespace_aclmask,
+get_user_default_acl).
 """
 
 from __future__ import annotations

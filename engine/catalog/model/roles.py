@@ -1,11 +1,13 @@
-"""Roles: who may do what, as values. A snapshot of the catalog has all of them (`Roles`), a change makes new ones.
+"""Roles and their attributes, as values. A catalog snapshot has all of them (`Roles`); a change makes a new `Roles`.
 
-While there is no role, everybody who is let in may do everything, under whatever name. Who creates the first role becomes one as
-well: the owner of what there was before (OID 10, as the role that initdb makes), so that nobody is locked out by his own doing.
-After that a name that is no role is `anybody`: whether such a client is let in at all is for the rules of authentication to say
-(`server.auth.gate`); one that is, is trusted, which among roles means a superuser.
+While no role exists, every client that is let in may do everything, under any name. The user who creates the first role
+becomes a role as well: the owner of the objects that existed before (OID 10, as the role that initdb makes), so that
+users do not lock themselves out. From then on a name that is no role is `anybody`. The rules of authentication decide
+whether such a client is let in at all (`server.auth.gate`); one that is let in is trusted, which for a role means
+superuser.
 
-What a role keeps of its password is a verifier (`wire.verifiers`). Memberships are with the member, settings with their role.
+A role stores its password as a verifier (`wire.verifiers`). Memberships are stored with the member role, settings with
+their role.
 
 Source: PostgreSQL 15, 22 "Database Roles"; acl.c (roles_is_member_of, has_privs_of_role), user.c.
 """

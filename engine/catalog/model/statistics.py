@@ -1,11 +1,13 @@
-"""ANALYZE's statistics of a table, as the catalog keeps them: the number of rows, and statistics of its columns' values.
+"""ANALYZE's statistics of a table, as the catalog stores them: the number of rows, and statistics of its columns'
+values.
 
-The same measures as PostgreSQL's pg_statistic has, because they are the ones that a planner can use: the part of nulls, how many
-values there are, the most common ones and how common, and of the rest values that cut them into parts of about equal size.
+The measures are those of PostgreSQL's pg_statistic, because a planner can use these: the fraction of nulls, the number
+of distinct values, the most common values with their frequencies, and a histogram of the other values, whose bounds cut
+them into parts of about equal size.
 
-Values are text, as the type's output function gives it in ISO style: JSON has no dates, and most are never looked at. Statistics
-are no part of a table's definition: they conflict with nothing, and the newest that were committed stand. A column that has
-another type by now has none.
+Values are stored as text, as the type's output function gives it in ISO style: JSON has no dates, and most values are
+never read. Statistics are no part of a table's definition: they conflict with nothing, and the last commit wins. A
+column whose type was changed since has no statistics.
 """
 
 from __future__ import annotations

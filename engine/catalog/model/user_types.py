@@ -1,8 +1,9 @@
-"""Types that users have made: enums, domains and composite types. As the catalog keeps them, and as the columns
-of relations refer to them.
+"""User-defined types (enums, domains and composite types), as the catalog stores them, and references to them in the
+columns of relations.
 
-A relation's columns are stored with the OIDs of their types; in memory they have the PgType itself, labels and all. So a snapshot
-whose type was changed has relations that were changed with it (`with_current_types`): nothing of that is written.
+A relation's columns are stored with the OIDs of their types; in memory they have the PgType itself, with its labels.
+When a type changes in a snapshot, the relations with columns of the type change with it (`with_current_types`); this
+writes nothing.
 """
 
 from __future__ import annotations

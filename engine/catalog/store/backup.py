@@ -1,18 +1,19 @@
-"""Backup and restore of what is stored: the catalog, and of each stored table the files that the catalog names.
+"""Backup and restore of stored data: the catalog, and for each stored table the files that the catalog names.
 
-Theory. A commit is one transaction of the catalog database, and what it names lies in files that never change. So a copy of the
-catalog's rows at one moment, with the files that they name, is the state of that moment: every transaction that was acknowledged
-before it is in it whole, none that was committed after. The files are there when the catalog names them and need only stay until
-they are copied, which a hold on all tables sees to (`engine.storage.claims.Hold`). Nobody else notices: members commit, publish and
-compact meanwhile.
+Theory. A commit is one transaction of the catalog database, and the files that it names never change. A copy of the
+catalog's rows at one moment, with the files that they name, is therefore the state of that moment: it contains every
+transaction that was acknowledged before, as a whole, and none that was committed after. The files exist when the
+catalog names them and need only stay until they are copied, which a hold on all tables ensures
+(`engine.storage.claims.Hold`). Members are not disturbed: they commit, publish and compact meanwhile.
 
-In a backup's folder: `tables`; `catalog.json`, the catalog's rows, whichever database keeps them; and `backup.json`, written last,
-which lists each file with its size and digest. A folder without it is no backup. To restore one writes nothing to it.
+A backup's folder has `tables`; `catalog.json`, the catalog's rows, whichever database keeps them; and `backup.json`,
+written last, which lists each file with its size and digest. A folder without it is not a backup. A restore writes
+nothing to the backup.
 
-It has no foreign tables' files, no configuration, and nothing that is not committed.
+A backup contains no files of foreign tables, no configuration, and no uncommitted data.
 
-Considered and rejected: copying the tables' folder as it is (`cp -a`), whose logs are later than the catalog; a backup that members
-write, which would need one that runs; links instead of copies, which a damaged disk damages together.
+Considered and rejected: copying the tables' folder as it is (`cp -a`), whose logs are later than the catalog; a backup
+written by members, which would need a running one; links instead of copies, since a disk failure damages both.
 """
 
 from __future__ import annotations

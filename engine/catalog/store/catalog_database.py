@@ -1,4 +1,4 @@
-"""The catalog database, as the store and its parts use it: SQLite or PostgreSQL."""
+"""The interface of the catalog database (SQLite or PostgreSQL) for the store and its parts."""
 
 from __future__ import annotations
 

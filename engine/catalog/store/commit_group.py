@@ -1,17 +1,19 @@
-"""Commits in groups: transactions that commit while others do wait together, and are committed at once.
+"""Group commit: transactions that commit while another commit is in progress wait together, and are committed at once.
 
-As in PostgreSQL, where those who commit while somebody flushes the log are flushed together by the next one (xlog.c, XLogFlush):
-the first to come is committed at once, by itself; those that come meanwhile form the next group. Nobody is waited for, so a client
-that is alone is no slower. A group costs what a commit costs: one transaction of the catalog database, one sync of it
-(`engine.catalog.store.decide`); each transaction keeps its own outcome, and is told of it when the group is durable.
+This is PostgreSQL's way, where transactions that commit during a flush of the log are flushed together by the next one
+(xlog.c, XLogFlush). The first transaction is committed at once, by itself; those that arrive meanwhile form the next
+group. No transaction waits for a group to fill, so a client that is alone is no slower. A group costs as much as one
+commit: one transaction of the catalog database, one sync of it (`engine.catalog.store.decide`). Each transaction keeps
+its own outcome, and receives it when the group is durable.
 
-Transactions that have done nothing but append a few rows to the same table share more: their rows are written into one file
-(`engine.storage.kept_rows`), and they are one transaction for the catalog. They may be: a transaction that only appends conflicts
-with a change of the table's definition and with nothing else, so all of them conflict or none does, and nothing tells one that was
-committed with another from one that was committed just after it. Where their rows cannot be written together, each is by itself.
+Transactions that only append a few rows to the same table share more: their rows are written into one file
+(`engine.storage.kept_rows`), and the catalog treats them as one transaction. This is correct because such a transaction
+conflicts with a change of the table's definition and with nothing else, so all of them conflict or none does, and no
+observer can distinguish a joint commit from two commits in quick succession. If their rows cannot be written together,
+each is committed by itself.
 
-Rejected: to wait for others before a group begins (`commit_delay`). What a group costs is processor time more than waiting for a
-disk, and the time that the group before takes is delay enough.
+Rejected: waiting for others before a group begins (`commit_delay`). A group costs processor time more than disk waits,
+and the duration of the previous group is delay enough.
 """
 
 from __future__ import annotations

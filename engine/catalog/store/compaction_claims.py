@@ -1,4 +1,4 @@
-"""Claims of an open transaction on tables, which keep compaction in the background away from them."""
+"""Claims of an open transaction on tables, which keep background compaction away from them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""All rows of a catalog database as a value, the same whether SQLite or PostgreSQL keeps them: what a backup has.
+"""All rows of a catalog database as a value, the same for SQLite and PostgreSQL. Backups store it.
 
-A database reads its contents at one moment (`CatalogDatabase.contents`) and takes those of another while it is empty (`fill`), so
-a backup of a catalog in PostgreSQL may be restored into a SQLite file, and the other way round.
+A database reads its contents at one moment (`CatalogDatabase.contents`), and an empty one takes the contents of another
+(`fill`). A backup of a catalog in PostgreSQL may therefore be restored into a SQLite file, and the other way round.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""The outcome of a group of commits: each transaction is replayed on the newest state and those of the group before it.
+"""The outcome of a group of commits: each transaction is replayed on the newest state plus the earlier transactions of
+the
+group.
 
-Transactions of a group are written in one transaction of the catalog database, which syncs once, but each has an outcome of its
-own: one that conflicts changes nothing, and those after it are replayed as if it had not been there. So a group is what its members
-would be if they committed one after the other with nobody between them.
+The transactions of a group are written in one transaction of the catalog database, which syncs once, but each has an
+outcome of its own. A transaction that conflicts changes nothing, and those after it are replayed as if it had not been
+there. A group is thus equivalent to its transactions committed one after the other, with no other commit between them.
 """
 
 from __future__ import annotations

@@ -1,19 +1,21 @@
-"""A snapshot of the catalog brought up to date with what has been written since it was read, instead of read anew as a whole.
+"""Incremental refresh of a catalog snapshot: only rows that were written since it was read are read again.
 
-Whoever writes rows of the catalog notes their keys in the table `touched`, with the next *stamp*, in the same transaction: each
-commit, and each settlement, which moves a table's files without a commit. A member whose snapshot has stamp s asks for the keys
-with later stamps, reads the rows of those, and keeps all else. So another member's commit costs it what that commit has changed.
+Every write of catalog rows notes their keys in the table `touched`, with the next *stamp*, in the same transaction.
+Writes are commits, and settlements, which move a table's files without a commit. A member whose snapshot has stamp s
+asks for the keys with later stamps, reads the rows with these keys, and keeps everything else. A commit of another
+member thus costs it only the reading of what that commit changed.
 
 Three more numbers in `meta`, beside the version:
 
-- `stamp`: of the latest note.
-- `floor`: notes up to here may be gone. Whose snapshot is older reads everything. Notes are kept for thousands of stamps.
-- `noted`: the version of the latest commit that has left notes. A member of an earlier release, which shares the catalog while
-  members are replaced one by one, leaves none: `noted` is then behind the version, everything is read, and the next commit lifts
-  the floor.
+- `stamp`: the stamp of the latest note.
+- `floor`: notes up to this stamp may have been removed. A member whose snapshot is older reads everything. Notes
+  are kept for thousands of stamps.
+- `noted`: the version of the latest commit that has left notes. A member of an earlier release, which shares the
+  catalog during a rolling upgrade, leaves none: `noted` is then behind the version, everything is read, and the
+  next commit raises the floor.
 
-Whatever is not worth a rule of its own is read whole: all roles or schemas where one was touched, and everything where a type was,
-since columns of any table may have it.
+Some changes are not worth rules of their own: if one role or schema was touched, all roles or schemas are read, and if
+a type was touched, everything is read, since columns of any table may have it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Changes of the catalog's objects: relations, schemas, types, roles, privileges. A new object belongs to whoever creates it."""
+"""Changes of the catalog's objects: relations, schemas, types, roles, privileges. A new object belongs to the role that
+creates it.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The changes of an open transaction, in order, and the folders that it has made.
 
-Rows that a transaction appends one by one are kept in memory (`keep_rows`) until they are written as files: before anything reads
-the tables, and before the commit. A transaction that has done nothing else leaves few rows to the commit, which writes them
-together with those of others (`engine.catalog.store.commit_group`).
+Rows that a transaction appends one by one are kept in memory (`keep_rows`) until they are written as files: before a
+statement reads the tables, and before the commit. A transaction that has done nothing else leaves its few rows to the
+commit, which writes them together with those of other transactions (`engine.catalog.store.commit_group`).
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """The catalog in a PostgreSQL database (12 or later), for members that share no disk.
 
-Everything lies in the schema `sluice_catalog` of the database that the URL names. Commits of all members meet at the row of
-the version, which each locks first; OIDs are a sequence's. Two connections, so that asking for the version never waits
-behind a commit; each is made when it is needed and made again after it broke. What was asked on a broken connection is
-asked once more on a new one, except for a COMMIT: whether that took place nobody can say, and the client is told so (40003).
+All tables lie in the schema `sluice_catalog` of the database that the URL names. Commits of all members are serialized
+by the row of the version, which each locks first; OIDs come from a sequence. There are two connections, so that reading
+the version never waits behind a commit; each is opened when it is needed and opened again after it broke. A request on
+a broken connection is repeated once on a new one, except for a COMMIT: nobody can know whether it took effect, and the
+client gets an error that says so (40003).
 
-A database may also be silent: its machine switched off, its network cut, its processes stopped. No error comes then, so that
-every answer has its time here; and whoever waited for a connection while the database was found to be away is told so too,
-instead of finding it out again, one after the other.
+A database may also be silent: its machine switched off, its network cut, its processes stopped. There is no error then,
+so every answer has a timeout. Calls that waited for a connection while the database was found to be unreachable fail at
+once too, instead of each waiting for its own timeout, one after the other.
 """
 
 from __future__ import annotations

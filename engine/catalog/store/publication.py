@@ -1,16 +1,20 @@
-"""From decisions in the catalog to versions in Delta's logs: the half of a commit that may wait, and that anybody may do.
+"""Publication of decisions in the catalog as versions in Delta's logs: the second half of a commit, which may be
+delayed
+and which any member may do.
 
-For each table with decisions, two steps:
+Each table with decisions takes two steps:
 
-1. *publish*: one Delta commit with what all of them add and remove, which carries the number of the last. Where Delta's log
-   has that number already, there is nothing to do: somebody did it, and did not get to the second step.
+1. *publish*: one Delta commit with everything that the decisions add and remove, which carries the number of the
+   last decision. If Delta's log has that number already, there is nothing to do: another member did it, and did
+   not get to the second step.
 2. *settle*: one transaction of the catalog database, which pins the version and deletes the decisions.
 
-A crash before, between or after leaves what the next one, whoever it is, does again from the beginning: the first step looks
-before it writes, the second changes nothing the second time. Two at the same time meet in the first step, where Delta takes
-one of two commits with the same number; the other one looks again.
+After a crash before, between or after the steps, the next publication repeats both from the beginning: the first step
+looks before it writes, and the second is idempotent. Two concurrent publications meet in the first step, where Delta
+accepts only one of two commits with the same number; the other publication then looks again.
 
-A folder of a dropped table is removed here too, an hour after the commit that dropped it, or later where a backup holds it.
+This module also removes the folders of dropped tables, an hour after the commit that dropped them, or later if a backup
+holds them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The thread that publishes: woken by commits, a moment later, so that many small ones become one commit of Delta's.
+"""The thread that publishes. Commits wake it, and it waits a moment, so that many small commits become one Delta
+commit.
 
-It holds up nobody, and nobody waits for it; what it does not get done, the next one does. A failure (a full disk, a folder
-that this member cannot see, whatever delta-rs says) is kept to be shown, and tried again (`engine.common.supervised`).
+No other thread waits for it. Work that it does not finish is done by the next publication. A failure (a full disk, a
+folder that this member cannot see, any error of delta-rs) is kept so that it can be shown, and the publication is
+retried (`engine.common.supervised`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""The time since which a call waits for the catalog database: from before it stood in the queue of a pool.
+"""Tracks how long a catalog call has been pending, from before it entered the queue of a pool.
 
-A database that does not answer holds each who asks for seconds, and with them those behind: told one after the other, the last of
-many would wait for the sum. Whoever asked before it was found silent may be told the same at once. The time goes with the
-call, since the thread that comes to carry it out has only just heard of it.
+A catalog database that does not answer blocks each caller for seconds, and with it the callers queued behind. If the
+errors came one after the other, the last of many callers would wait for the sum. A call that was requested before the
+database was found silent may instead fail at once. The time of the request travels with the call, since the thread that
+runs the call learns of it only when it begins.
 
-A thread that has to wait tells its pool (`mark_waiting`), so that those behind its call do not wait with it.
+A thread that has to wait tells its pool (`mark_waiting`), so that the calls queued behind do not wait with it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,14 @@
-"""Catalog objects as rows of a catalog database, whichever it is: a relation's columns, options and text are one JSON body.
+"""Catalog objects as rows of a catalog database of either kind: the columns, options and text of a relation are one
+JSON
+body.
 
-Reading gives the object back; writing gives the steps of a transaction's changes, which each database words in its own SQL.
+Reading returns the object; writing returns the steps of a transaction's changes, which each database translates into
+its own SQL.
 
-Of a stored table the relation's body has the definition. Its files are Delta's at the version that `storages` pins, and the
-`decisions` that came after: one row for each table whose files a transaction changed, numbered by the catalog version that the
-transaction made. All rows of a transaction are written in the one that makes that version: that is the decision record.
+For a stored table, the relation's body has the definition. Its files are those of Delta's log at the version that
+`storages` pins, changed by the `decisions` that came after: one row for each table whose files a transaction changed,
+numbered by the catalog version that the transaction made. All rows of a transaction are written in the database
+transaction that makes that version: that is the decision record.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The catalog in a SQLite file: a member's own, or one that the members of one machine share.
 
-Here is what is asked and written; `engine.catalog.store.sqlite_connections` has the connections, their transactions and how long
-these wait for other processes.
+This module has the queries and writes. `engine.catalog.store.sqlite_connections` has the connections, their
+transactions and their waits for other processes.
 """
 
 from __future__ import annotations

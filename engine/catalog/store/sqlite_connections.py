@@ -1,14 +1,17 @@
-"""Connections to a catalog's SQLite file: transactions that wait for other processes as long as they may, and errors as ours.
+"""Connections to a catalog's SQLite file, with transactions that wait for other processes for a limited time, and
+translation of SQLite's errors.
 
-Three connections, so that what reads never waits for what writes: `asker` for the version alone, which is asked on the loop,
-`reader` for all else that reads, `writer` for transactions. In WAL mode readers and the one writer of all processes do not meet.
-WAL needs shared memory: the file must not lie on a network file system; members that share no disk use PostgreSQL.
+There are three connections, so that reads never wait for writes: `asker` reads only the version, on the event loop,
+`reader` does all other reads, `writer` runs transactions. In WAL mode readers do not block the one writer of all
+processes, nor the writer them. WAL needs shared memory: the file must not lie on a network file system; members that
+share no disk use PostgreSQL.
 
-Another process may hold SQLite's write lock for long (a shell with an open transaction, a member that was stopped). Each
-transaction waits for it for the same time, counted from when it was asked for and not from when its turn came; and from when one
-has found it locked until one gets through, those who come then wait a short time only. So all who wait are told together, and
-nobody waits for the sum of those before him, nor twice because a statement was not yet where it commits. Who waits does not keep
-an operation thread from other statements (`engine.catalog.store.request_clock.mark_waiting`).
+Another process may hold SQLite's write lock for long (a shell with an open transaction, a stopped member). Each
+transaction has the same timeout, counted from when it was requested and not from when its turn came. After one
+transaction has timed out, new ones wait only a short time until one succeeds. So all waiting transactions fail
+together, and none waits for the sum of those before it, nor twice because its statement had not yet reached its commit.
+A waiting transaction does not keep an operation thread from other statements
+(`engine.catalog.store.request_clock.mark_waiting`).
 """
 
 from __future__ import annotations

@@ -1,24 +1,28 @@
-"""The catalog store: a member's view of the catalog database that it may share with other members, and their commit point.
+"""The catalog store: a member's view of the catalog database that it may share with other members, and their commit
+point.
 
-The newest committed `Snapshot` that this member has seen is kept in memory and statements read only that. What it is worth
-is told by a version that grows with every commit of any member: before a statement begins, `is_current` asks for it, and
-`refresh` reads the rows anew where it has moved. So a statement sees everything that was committed, on whichever member,
-before it began, which is what READ COMMITTED promises to a client whose next connection lands elsewhere.
+The store keeps the newest committed `Snapshot` that this member has seen in memory, and statements read only that. A
+version that grows with every commit of any member tells whether it is current: before a statement begins, `is_current`
+reads the version, and `refresh` reads the rows again if it has changed. So a statement sees everything that was
+committed, on any member, before it began. READ COMMITTED promises this to a client whose next connection goes to
+another member.
 
-A commit is optimistic: under the database's own lock it begins on the newest state, replays the transaction's changes onto
-it (`engine.catalog.replay`; a conflict is 40001), writes them together with the next version, and only then shows the result. What
-it decides about the files of tables is visible from then on; Delta's logs follow in the background (`engine.storage`).
+A commit is optimistic. Under the database's own lock it begins on the newest state, replays the transaction's changes
+onto it (`engine.catalog.replay`; a conflict is 40001), writes them together with the next version, and only then makes
+the result visible. Its decisions about the files of tables are visible from then on; Delta's logs follow in the
+background (`engine.storage`).
 
-What the question costs depends on where the database lies (`engine.catalog.store.sqlite`, `.store_postgres`):
+The cost of the version check depends on the database (`engine.catalog.store.sqlite`, `.postgres`):
 
-- SQLite: one row from a page that is in memory, 4 microseconds; `pragma data_version`, which exists for this, takes as long
-  and tells less (it moves with OIDs too). It is asked on the caller's thread.
-- PostgreSQL: one round trip a statement, off the loop. Statements that ask at the same time share one (a question that was
-  asked after I came is as good as mine), so that the catalog database sees at most one question at a time from a member.
+- SQLite: one row from a page in memory, 4 microseconds; `pragma data_version`, which exists for this purpose,
+  takes as long and tells less (it changes with OIDs too). The check runs on the caller's thread.
+- PostgreSQL: one round trip a statement, off the event loop. Statements that check at the same time share one
+  round trip (a check that began after the statement arrived is as good as its own), so the catalog database sees
+  at most one check at a time from a member.
 
-Rejected for PostgreSQL: LISTEN/NOTIFY, and a time to live. Both are cheaper and late: a client that created a table here
-and reads it there a millisecond later, through a load balancer, would be told that it does not exist. Where members share
-no disk, a statement costs milliseconds already; the round trip is the price of the promise.
+Rejected for PostgreSQL: LISTEN/NOTIFY, and a time to live. Both are cheaper and late: a client that creates a table on
+one member and reads it on another a millisecond later, through a load balancer, would be told that it does not exist.
+Where members share no disk, a statement costs milliseconds already; the round trip is the price of the promise.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Stored tables as a session's transaction changes them: new ones, and the files that come to them and go from them."""
+"""Changes of stored tables by a session's transaction: new tables, and the files that it adds to tables and removes
+from
+them.
+"""
 
 from __future__ import annotations
 

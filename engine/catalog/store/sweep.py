@@ -1,28 +1,29 @@
-"""Removing what no reader can name any more: files of tables, and folders of tables that never were.
+"""Removal of files that no reader can name any more: files of tables, and folders of tables that were never committed.
 
-A file of a table is removed when all of this holds:
+A file of a table is removed if all of the following holds:
 
-- the catalog does not name it: not the pinned version, not a decision that waits, not the newest version of Delta's log
+- the catalog does not name it: neither the pinned version, nor a pending decision, nor the newest version of
+  Delta's log
   (published, and not pinned yet);
-- it was not taken away a short while ago: a reader that began before may have it in its plan;
-- nothing of this member's is about to name it (`underway`);
-- it is old: another member that is about to name it touches it every few minutes, and one that writes it does too.
+- it was not taken out of the table a short while ago: a reader that began before may have it in its plan;
+- nothing on this member is about to name it (`IN_FLIGHT_FILES`);
+- it is old: another member that is about to name it touches it every few minutes, and so does one that writes it.
 
 Nothing is removed while a backup copies (`engine.storage.claims.Hold`).
 
-The folder of a statement that crashed (`StagingArea`) goes with its files, by the same rules.
+The folder of a statement that crashed (`StagingArea`) is removed with its files, by the same rules.
 
-Short and old are the same `retention`. What is there is listed before the catalog is asked, never after, and so is what is under
-way: what is committed in between is then named. (What is under way is young, unless the machine has slept and nobody has touched it
-yet.) When a file was taken away is told by the tombstones of Delta's log, by the time of the log's file: not
-by the file's own, which is that of its writing.
+"A short while ago" and "old" are the same `retention`. Files, and files in flight, are listed before the catalog is
+read, never after: a file that is committed in between is then named by the catalog. (Files in flight are young, unless
+the machine has slept and no member has touched them yet.) The tombstones of Delta's log tell when a file was taken out
+of a table, by the modification time of the log's file; the time of the data file itself is that of its writing.
 
-A folder that the catalog does not know is removed when nothing in it is young and its log has no decision: then nobody has
-ever committed a row to it (a CREATE or a rewrite that crashed, a temporary table of a member that did). One with decisions is
-somebody's table, in a catalog that was put back to an earlier day, say. It is left, and told.
+A folder that the catalog does not know is removed if nothing in it is young and its log has no decision: then no row
+was ever committed to it (a CREATE or a rewrite that crashed, a temporary table of a member that did). A folder with
+decisions is somebody's table, for example if the catalog was restored from an earlier day. It is kept and reported.
 
-Rejected: delta-rs' own vacuum. It counts in whole hours, knows neither the catalog's decisions nor what is under way, and goes by
-the time that a file was written, where the log has forgotten its tombstone.
+Rejected: delta-rs' own vacuum. It counts in whole hours, knows neither the catalog's decisions nor the files in flight,
+and uses the time that a file was written if the log has forgotten its tombstone.
 """
 
 from __future__ import annotations

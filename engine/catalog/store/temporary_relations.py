@@ -1,4 +1,4 @@
-"""The temporary relations of a session: no other session sees them, and they are never in the catalog database."""
+"""The temporary relations of a session. No other session sees them, and they are never in the catalog database."""
 
 from __future__ import annotations
 

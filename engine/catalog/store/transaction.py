@@ -1,8 +1,9 @@
-"""A session's window on the catalog: the newest committed snapshot, its own uncommitted changes, its temporary objects.
+"""A session's view of the catalog: the newest committed snapshot, the session's own uncommitted changes, its temporary
+objects.
 
-What a statement sees is `engine.catalog.store.visible_catalog`'s. A commit begins on the newest state, where it meets what others
-have committed. Outside a transaction every change is committed at once; a statement that makes several, which are to be committed
-together, makes them within `statement`.
+`engine.catalog.store.visible_catalog` decides what a statement sees. A commit begins on the newest state, where it
+conflicts with the commits of other sessions or does not. Outside a transaction every change is committed at once; a
+statement that makes several changes, which are to be committed together, makes them within `statement`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Removal of files that a transaction has written and that its commit does not need.
 
-Files that a change adds, and folders of tables that it makes, are removed when the change is taken back. A commit that fails
-because of a conflict is taken back; one of which nobody knows how it ended leaves everything where it is.
+The files that a change adds, and the folders of tables that it makes, are removed when the change is rolled back. A
+commit that fails because of a conflict is rolled back; a commit with unknown outcome leaves everything in place.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The catalog as a session's statements see it, and the recording of what they change.
+"""The catalog as a session's statements see it, and the recording of the statements' changes.
 
-READ COMMITTED: each statement sees what is committed when it begins, with this transaction's changes on top. REPEATABLE READ:
-every statement sees what was committed when the first one began. Outside a transaction every change is committed at once.
+READ COMMITTED: each statement sees everything committed before it begins, plus this transaction's changes. REPEATABLE
+READ: every statement sees everything committed before the first one began. Outside a transaction every change is
+committed at once.
 """
 
 from __future__ import annotations

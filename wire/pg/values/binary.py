@@ -1,9 +1,9 @@
 """Result columns in the binary format: Arrow carriers in, the bytes of PostgreSQL's send functions out.
 
-A column at a time, as `wire.types.output` does for text. Fixed-width types are byte swaps of the whole column; numeric is
-taken apart into base-10000 digits; arrays and records are joined from their elements' bytes.
+As `wire.types.output` does for text, this module encodes a column at a time. Fixed-width types are byte swaps of the
+whole column; numerics are split into base-10000 digits; arrays and records are joined from the bytes of their elements.
 
-Source: PostgreSQL's send functions, described by what real drivers read; tests compare with a real server byte for byte.
+Source: PostgreSQL's send functions, as real drivers read their output; tests compare with a real server byte for byte.
 """
 
 from __future__ import annotations

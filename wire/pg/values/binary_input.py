@@ -1,9 +1,10 @@
-"""Columns in the binary format: the bytes of PostgreSQL's send functions in, Arrow carriers out. The reverse of `binary`.
+"""Columns in the binary format: the bytes of PostgreSQL's send functions in, Arrow carriers out. The reverse of
+`binary`.
 
-Fixed-width types are byte swaps of the whole column, text is checked and taken as it is, numerics of up to 18 digits are put
-together from their base-10000 digits with numpy. What does not fit (a value of another width, a wider numeric, dates out of
-range) and all other types go through the receive functions that read parameters (`wire.pg.values.parameters`), each different
-value once.
+Fixed-width types are byte swaps of the whole column, text is validated and used as it is, and numerics of up to 18
+digits are computed from their base-10000 digits with numpy. Values that do not fit (another width, a wider numeric,
+dates out of range) and all other types go through the receive functions that read parameters
+(`wire.pg.values.parameters`), each distinct value once.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Bind's parameters: bytes in the text or binary format, canonical value out (`engine.plan_ir.expr` says what those are).
+"""Bind's parameters: bytes in the text or binary format in, canonical values out (`engine.plan_ir.expr` defines
+canonical
+values).
 
-The text format is the type's input function. The binary format is the type's receive function: lengths and ranges are
-checked, and what is wrong is 22P03, as PostgreSQL has it.
+The text format is read by the type's input function, the binary format by its receive function. Lengths and ranges are
+checked; an invalid value raises 22P03, as in PostgreSQL.
 
-Source: PostgreSQL's receive functions, described by what real drivers send; tests compare with psycopg and a real server.
+Source: PostgreSQL's receive functions, as real drivers send their input; tests compare with psycopg and a real server.
 """
 
 from __future__ import annotations

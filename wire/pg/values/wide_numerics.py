@@ -1,7 +1,9 @@
-"""The binary form of numerics, a value at a time: of NaN, the infinities and numbers of more digits than a decimal has.
+"""The binary format of numerics that no Arrow decimal holds (NaN, the infinities, numbers with more digits), a value
+at a
+time.
 
-A neighbour of `wire.pg.values.binary`, which writes columns of decimals. Source: PostgreSQL 15, numeric.c (numeric_send,
-NUMERIC_NAN, NUMERIC_PINF, NUMERIC_NINF).
+`wire.pg.values.binary` writes columns of decimals. Source: PostgreSQL 15, numeric.c (numeric_send, NUMERIC_NAN,
+NUMERIC_PINF, NUMERIC_NINF).
 """
 
 from __future__ import annotations
