@@ -79,7 +79,7 @@ class State(enum.Enum):
 
 
 class Refused(RemoteProtocolError):
-    """The peer is not to be talked to. reason: what it is to be told with `ControlChannel.goodbye`."""
+    """The peer was refused in the handshake. reason: the reason to send with `ControlChannel.goodbye`."""
 
     def __init__(self, reason: GoodbyeReason, message: str) -> None:
         super().__init__(message)
@@ -88,19 +88,22 @@ class Refused(RemoteProtocolError):
 
 @dataclass(frozen=True, slots=True)
 class Introduced:
-    """The peer's identity; our turn: `proceed` or `goodbye`. The end that accepted has the proof of it, the other not yet."""
+    """The peer has stated its identity; the owner answers with `proceed` or `goodbye`. At the end that accepted, the
+    peer
+    has proved it already; at the other end not yet.
+    """
 
     identity: Identity
 
 
 @dataclass(frozen=True, slots=True)
 class Established:
-    """The peer has proved itself to us, who dialled; the connection is open."""
+    """The peer has proved its identity to this end, which dialled; the connection is open."""
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A message of an open connection, or Goodbye. body: empty but for those that have one (`WITH_BODY`)."""
+    """A message of an open connection, or Goodbye. body: empty except for the messages in `WITH_BODY`."""
 
     message: ControlMessage
     body: bytearray
@@ -119,11 +122,10 @@ _HEARS: Final[dict[State, tuple[type[ControlMessage], ...]]] = {
 
 
 class ControlChannel:
-    """See the module's docstring.
+    """One end of a control connection (see the module's docstring).
 
-    identity, cluster, secret: this member's; the secret is not empty. nonce: NONCE_BYTES random bytes, used for this connection
-        only.
-    dialled: whether this end made the connection.
+    identity, cluster, secret: this member's; the secret is not empty. nonce: NONCE_BYTES random bytes, used for this
+    connection only. dialled: whether this end made the connection.
     """
 
     def __init__(self, identity: Identity, cluster: str, secret: bytes, nonce: bytes, *, dialled: bool) -> None:
@@ -140,12 +142,12 @@ class ControlChannel:
         self._peer = identity
 
     def opening_bytes(self) -> bytes:
-        """The first bytes of the end that dialled."""
+        """Return the first bytes of the end that dialled."""
         assert self.dialled, "the end that accepted waits to be spoken to"
         return PREFACE + self._hello
 
     def proceed(self) -> bytes:
-        """Go on with the peer that `Introduced` told of."""
+        """Continue the handshake with the peer of an `Introduced` event."""
         if self.state is not State.MEETING:
             raise LocalProtocolError(f"proceeded while {self.state.value}")
         if self.dialled:
@@ -155,7 +157,9 @@ class ControlChannel:
         return encode(Proof(self._code(by_dialler=self.dialled)))
 
     def send(self, message: ControlMessage, body: bytes = b"") -> tuple[bytes, ...]:
-        """The bytes of a message. Raises LocalProtocolError when the connection is not open, or the message too large."""
+        """Return the bytes of a message. Raises LocalProtocolError if the connection is not open, or the message too
+        large.
+        """
         if self.state is not State.OPEN:
             raise LocalProtocolError(f"{type(message).__name__} was sent while {self.state.value}")
         if len(body) > BODY_BYTES_MAX or (body and not isinstance(message, WITH_BODY)):
@@ -164,27 +168,31 @@ class ControlChannel:
         return (head, body) if body else (head,)
 
     def goodbye(self, reason: GoodbyeReason, message: str) -> bytes:
-        """End the connection, telling why. Empty when it has ended."""
+        """End the connection and tell the peer the reason. Returns the frame; empty if the connection has ended
+        already.
+        """
         if self.state is State.CLOSED:
             return b""
         self.state = State.CLOSED
         return encode(Goodbye(reason, message[:1000]))
 
     def buffer(self) -> memoryview:
-        """The room for the next bytes; see `buffer_updated`."""
+        """Return the buffer for the next bytes; see `buffer_updated`."""
         return self._reader.buffer()
 
     def buffer_updated(self, count: int) -> Iterator[ControlEvent]:
-        """The events in the `count` bytes written to `buffer()`; to be exhausted, each answered before the next is taken.
-        Raises RemoteProtocolError."""
+        """Return the events in the `count` bytes written to `buffer()`. The caller exhausts them, and answers each
+        before
+        it takes the next. Raises RemoteProtocolError.
+        """
         return self._events(self._reader.buffer_updated(count))
 
     def receive_data(self, data: bytes) -> Iterator[ControlEvent]:
-        """Return the events in `data`, like `buffer_updated`, for bytes already held."""
+        """Return the events in `data`, like `buffer_updated`, for bytes that the caller already has."""
         return self._events(self._reader.feed(data))
 
     def answers(self) -> bytes:
-        """Return the frames that the protocol itself sends; to be written when the events are exhausted."""
+        """Return the frames that the protocol itself sends. The caller writes them when the events are exhausted."""
         said, self._answers = b"".join(self._answers), []
         return said
 

@@ -29,7 +29,7 @@ class ColumnType(Message, frozen=True):
 
 
 class CursorColumn(Message, frozen=True):
-    """One column. table_oid, attribute: where it is a plain table column, else 0."""
+    """One column. table_oid, attribute: the table and number of a plain table column, else 0."""
 
     name: str
     type: ColumnType
@@ -46,7 +46,7 @@ def encode_columns(columns: Sequence[CursorColumn]) -> bytes:
 
 
 def decode_columns(body: bytes | bytearray) -> tuple[CursorColumn, ...]:
-    """Raises RemoteProtocolError."""
+    """Decode the columns of a body. Raises RemoteProtocolError."""
     try:
         return _DECODER.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

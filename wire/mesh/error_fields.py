@@ -19,7 +19,7 @@ _CONTEXT_MAX: Final = 4096
 
 
 class ErrorFields(msgspec.Struct, frozen=True, array_like=True):
-    """The fields of `wire.errors.SqlError` of the same names."""
+    """The fields of `wire.errors.SqlError` with the same names."""
 
     position: int | None = None
     context: str | None = None
@@ -27,7 +27,7 @@ class ErrorFields(msgspec.Struct, frozen=True, array_like=True):
 
 
 def fields_of(error: SqlError) -> ErrorFields | None:
-    """None: it has none."""
+    """Return the fields of an error; None if it has none."""
     if error.position is None and error.context is None and error.about is None:
         return None
     context = None if error.context is None else error.context[:_CONTEXT_MAX]
@@ -35,7 +35,7 @@ def fields_of(error: SqlError) -> ErrorFields | None:
 
 
 def error_from_fields(sqlstate: str, message: str, detail: str, hint: str, fields: ErrorFields | None) -> SqlError:
-    """The error that a message tells of; empty texts are none."""
+    """Return the error that a message carries. Empty texts become None."""
     more = fields or ErrorFields()
     error = SqlError(
         message,

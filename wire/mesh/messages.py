@@ -26,19 +26,18 @@ DenyReason = Literal["unknown", "complete", "superseded", "forbidden", "version"
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True):
-    """Fields go by position: new ones are added at the end, with a default."""
+    """A message. Its fields go by position: new ones are added at the end, with a default."""
 
 
 class Open(Message, frozen=True):
-    """Sender to receiver, first: which stream this connection carries.
+    """Sender to receiver, the first message: the stream that this connection carries.
 
-    version: the sender's protocol version.
-    channel, token: the receiving end, and the proof that one was told of it.
-    edge, partition, attempt: the stream. A later attempt at the same partition has a higher number.
-    stage: the sender's own name of the work unit, for whoever has to ask why an attempt failed.
-    schema: fingerprint of the batches' Arrow schema (its SHA-256), which both ends know from elsewhere.
-    kept: the stream outlives its connections: the sender has its batches from this number on. A later attempt goes on after the
-        batches that the receiver has. None: a later attempt sends the whole stream again.
+    version: the sender's protocol version. channel, token: the receiving end, and the proof that the sender was given
+    its address. edge, partition, attempt: the stream. A later attempt at the same partition has a higher number. stage:
+    the sender's own name of the work unit, for finding out why an attempt failed. schema: fingerprint of the batches'
+    Arrow schema (its SHA-256), which both ends know from elsewhere. kept: if the stream outlives its connections, the
+    number of the first batch that the sender still has. A later attempt continues after the batches that the receiver
+    has. None: a later attempt sends the whole stream again.
     """
 
     version: int
@@ -53,10 +52,10 @@ class Open(Message, frozen=True):
 
 
 class Ok(Message, frozen=True):
-    """Receiver to sender: go ahead. granted: bytes of credit; window: the largest batch that needs no announcement.
+    """Receiver to sender: begin. granted: bytes of credit. window: the largest batch that needs no announcement.
 
-    batches: how many of a stream that outlives its connections are here. None: they are not counted.
-    held: bytes of them that are in memory; they count as sent over this connection.
+    batches: how many batches of a stream that outlives its connections the receiver has. None: they are not counted.
+    held: how many of their bytes are in memory; they count as sent over this connection.
     """
 
     granted: int
@@ -66,17 +65,17 @@ class Ok(Message, frozen=True):
 
 
 class Deny(Message, frozen=True):
-    """Receiver to sender: not now (`unknown`) or not at all."""
+    """Receiver to sender: not yet (`unknown`) or not at all."""
 
     reason: DenyReason
     message: str
 
 
 class Batch(Message, frozen=True):
-    """Sender to receiver, with an Arrow IPC record batch message as body; the body's length is what it costs.
+    """Sender to receiver, with an Arrow IPC record batch message as body. The length of the body is its cost in credit.
 
-    last: the end of the stream. Its body may be empty, then it is no batch.
-    remaining: the sender's credits after this batch, as it knows them.
+    last: whether the stream ends here. The body of the last message may be empty; then there is no batch. remaining:
+    the sender's credits after this batch, as it knows them.
     """
 
     edge: int
@@ -94,14 +93,14 @@ class Oversize(Message, frozen=True):
 
 
 class FlowControl(Message, frozen=True):
-    """Receiver to sender: the new total of credit. batches: as in `Ok`; 0 where they are not counted."""
+    """Receiver to sender: the new total of credit. batches: as in `Ok`; 0 if they are not counted."""
 
     granted: int
     batches: int = 0
 
 
 class Cancel(Message, frozen=True):
-    """Either way: this stream is over before its end, and why."""
+    """Either direction: the stream ends before its end, for this reason."""
 
     sqlstate: str
     message: str

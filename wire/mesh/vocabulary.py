@@ -18,7 +18,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 class Vocabulary(Generic[M]):
-    """The messages of one kind of connection, by the numbers that stand for them in a frame."""
+    """The messages of one kind of connection, by their numbers in frames."""
 
     def __init__(self, by_kind: Mapping[int, type[M]]) -> None:
         self._kinds = {message: kind for kind, message in by_kind.items()}
@@ -27,11 +27,11 @@ class Vocabulary(Generic[M]):
         }
 
     def encode(self, message: M, body_length: int = 0) -> bytes:
-        """The frame of a message, up to its body."""
+        """Return the frame of a message without its body."""
         return frame(self._kinds[type(message)], _ENCODER.encode(message), body_length)
 
     def decode(self, kind: int, header: bytes | memoryview) -> M:
-        """The message in a frame. Raises RemoteProtocolError."""
+        """Return the message in a frame. Raises RemoteProtocolError."""
         decoder = self._decoders.get(kind)
         if decoder is None:
             raise RemoteProtocolError(f"unknown message {kind}")

@@ -54,18 +54,19 @@ _ANY_NAME: Final = "-"
 
 
 class Authentication(Protocol):
-    """One attempt of one client. After AuthenticationOk nothing more is called.
+    """One authentication attempt of one client. No method is called after AuthenticationOk.
 
-    is_costly: whether `receive` computes for long, and is to be called on a thread where others do not wait for it."""
+    is_costly: whether `receive` computes for long, so that it must run on a thread where it delays nobody else.
+    """
 
     is_costly: bool
 
     def begin(self) -> Step:
-        """The first step, once the startup packet is known."""
+        """Return the first step, once the startup packet is known."""
         ...
 
     def receive(self, message: m.PasswordMessage) -> Step:
-        """The next step. Raises InvalidPassword, InvalidAuthorizationSpecification or ProtocolViolation."""
+        """Return the next step. Raises InvalidPassword, InvalidAuthorizationSpecification or ProtocolViolation."""
         ...
 
 
@@ -75,7 +76,10 @@ def password_failed(user: str) -> InvalidPassword:
 
 
 class Trust:
-    """Whoever comes is who they say, or has proved it already."""
+    """The method that accepts every client as the role that it names, either without a proof or because it has proved
+    its
+    identity already.
+    """
 
     is_costly = False
 
@@ -87,7 +91,7 @@ class Trust:
 
 
 class CleartextPassword:
-    """verifier: the role's, or a stand-in's."""
+    """The password in clear text. verifier: the role's, or a stand-in's."""
 
     is_costly = True
 
@@ -106,7 +110,7 @@ class CleartextPassword:
 
 
 class Md5Password:
-    """digest: what the role keeps. salt: four bytes by chance."""
+    """PostgreSQL's md5 method. digest: the one that the role keeps. salt: four random bytes."""
 
     is_costly = False
 
@@ -126,8 +130,10 @@ class Md5Password:
 
 
 class Scram:
-    """verifier: the role's, or a stand-in's of a doomed attempt. certificate: what the client was shown in TLS's handshake, as
-    PEM; None where there is nothing to bind. nonce: printable, by chance."""
+    """SCRAM-SHA-256. verifier: the role's, or the stand-in's of a doomed attempt. certificate: the server certificate
+    of
+    the TLS handshake, as PEM; None if there is no channel to bind. nonce: random printable characters.
+    """
 
     is_costly = False
 
@@ -170,7 +176,7 @@ class Scram:
 
 
 class _Exchange:
-    """The messages of one SCRAM exchange, which scramp reads and makes."""
+    """The messages of one SCRAM exchange, which scramp parses and makes."""
 
     def __init__(self, verifier: ScramVerifier, mechanism: str, binding: tuple[str, str] | None, nonce: str) -> None:
         # With it comes a reader of certificates; a member whose clients are trusted needs neither.
@@ -187,7 +193,7 @@ class _Exchange:
         )
 
     def first(self, text: str) -> bytes:
-        """server-first-message. Raises ProtocolViolation, InvalidAuthorizationSpecification."""
+        """Return the server-first-message. Raises ProtocolViolation, InvalidAuthorizationSpecification."""
         from scramp import ScramException
 
         match = _FIRST.fullmatch(text)
@@ -207,7 +213,7 @@ class _Exchange:
             raise _malformed_error(error) from None
 
     def _check_flag(self, flag: str) -> None:
-        """gs2-cbind-flag against the mechanism (auth-scram.c, read_client_first_message)."""
+        """Check the gs2-cbind-flag against the mechanism (auth-scram.c, read_client_first_message)."""
         if flag == "n" and self._bound:
             raise ProtocolViolation(
                 _MALFORMED,
@@ -229,7 +235,7 @@ class _Exchange:
             raise ProtocolViolation(f'unsupported SCRAM channel-binding type "{flag[2:]}"')
 
     def last(self, text: str) -> bytes | None:
-        """server-final-message; None where the client has not proved anything. Raises as `first`."""
+        """Return the server-final-message; None if the client's proof is wrong. Raises as `first`."""
         from scramp import ScramException
         from scramp.utils import ServerError
 
@@ -263,14 +269,16 @@ def _unlike_a_first(text: str) -> ProtocolViolation:
 
 
 def _channel_binding_error(bound: bool) -> InvalidAuthorizationSpecification | ProtocolViolation:
-    """Return the error for a c= attribute that does not match. bound: whether it is the channel's."""
+    """Return the error for a c= attribute that does not match. bound: whether the client selected the mechanism with
+    channel binding.
+    """
     if bound:
         return InvalidAuthorizationSpecification("SCRAM channel binding check failed")
     return ProtocolViolation("unexpected SCRAM channel-binding attribute in client-final-message")
 
 
 def _initial_response(message: m.PasswordMessage) -> tuple[str, bytes | None]:
-    """SASLInitialResponse: the mechanism, and what it begins with, if anything."""
+    """Parse a SASLInitialResponse. Returns the mechanism and the initial client response, if there is one."""
     body = Body(message.data, "UTF8")
     mechanism, length = body.string_bytes().decode("ascii", "replace"), body.int32()
     first = body.rest()
@@ -293,7 +301,9 @@ def _text(data: bytes) -> str:
 
 
 def _password(message: m.PasswordMessage) -> str:
-    """Raises ProtocolViolation, and InvalidPassword for an empty one (auth.c, recv_password_packet)."""
+    """Return the password of the message. Raises ProtocolViolation, and InvalidPassword for an empty one (auth.c,
+    recv_password_packet).
+    """
     data = message.data
     if not data.endswith(b"\0") or b"\0" in data[:-1]:
         raise ProtocolViolation("invalid password packet size")

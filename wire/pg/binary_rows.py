@@ -24,7 +24,7 @@ TRAILER: Final = b"\xff\xff"
 
 
 class BinaryRows:
-    """Writes the batches of one COPY. columns: what the batches' columns are."""
+    """Writes the batches of one COPY. columns: descriptions of the batches' columns."""
 
     def __init__(self, columns: Sequence[EncodedColumn], settings: OutputSettings, *, framed: bool = True) -> None:
         self._encoder = RowEncoder(columns, (1,), settings, b"d" if framed else None)
@@ -39,7 +39,7 @@ class BinaryRows:
         return memoryview(b"")
 
     def encode(self, batch: pa.RecordBatch) -> memoryview:
-        """All rows. Raises SqlError for a type that has no binary format."""
+        """Return all rows of a batch. Raises SqlError for a type that has no binary format."""
         if not self._unsaid or not batch.num_rows:
             return self._encoder.encode(batch)
         first, rest = self._bodies.encode(batch.slice(0, 1)), self._encoder.encode(batch.slice(1))
@@ -49,6 +49,6 @@ class BinaryRows:
         return memoryview(self._with_unsaid(TRAILER) if self._framed else TRAILER)
 
     def _with_unsaid(self, data: bytes | memoryview) -> bytes:
-        """A message, which begins with the signature if that has not been sent."""
+        """Return a message, with the signature in front of it if that has not been sent yet."""
         head, self._unsaid = self._unsaid, b""
         return b"".join((b"d", (4 + len(head) + len(data)).to_bytes(4, "big"), head, data))

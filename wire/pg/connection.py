@@ -75,7 +75,7 @@ class State(enum.Enum):
 
 
 class Nothing(enum.Enum):
-    """Why `next_event` has no message: more bytes are needed, or it is our turn."""
+    """The reason why `next_event` has no message: more bytes are needed, or the server has to answer first."""
 
     NEED_DATA = "need data"
     PAUSED = "paused"
@@ -197,18 +197,22 @@ SENDS: Final[dict[State, dict[type, State]]] = {
 
 
 class LocalProtocolError(Exception):
-    """We tried to send what the protocol does not allow here: a defect of ours, never the peer's."""
+    """The server tried to send a message that the protocol does not allow here. This is a bug of the server, never the
+    client's fault.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """message_bytes_max: of one message that may be long (Query, Parse, Bind, CopyData), without its type byte."""
+    """message_bytes_max: the maximum length, without the type byte, of a message that may be long (Query, Parse, Bind,
+    FunctionCall, CopyData).
+    """
 
     message_bytes_max: int = 256 << 20
 
 
 def negotiate(startup: m.Startup) -> tuple[tuple[int, int], m.NegotiateProtocolVersion | None]:
-    """The protocol version that will be spoken, and the message that tells the client where it is not what it asked for.
+    """Return the protocol version to use, and the message that tells the client if this is not what it asked for.
 
     Raises FatalError (0A000) for another major version.
     """
@@ -225,7 +229,9 @@ def negotiate(startup: m.Startup) -> tuple[tuple[int, int], m.NegotiateProtocolV
 
 
 class Connection:
-    """See the module's docstring. Used by one task at a time; `receive_data` may be called between any two calls."""
+    """The connection's state machine (see the module's docstring). One task uses it at a time; `receive_data` may be
+    called between any two calls.
+    """
 
     def __init__(self, limits: Limits | None = None, budget: InputBudget | None = None) -> None:
         self.state = State.STARTUP
@@ -242,25 +248,27 @@ class Connection:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes received and not yet taken as messages."""
+        """The number of bytes received and not yet taken as messages."""
         return len(self._buffer) - self._at
 
     @property
     def is_executing_on(self) -> bool:
-        """Whether a whole Bind, Describe or Execute waits to be taken: `next_event` gives it, or raises, without more data, and
-        what came before it can still be answered afterwards."""
+        """Whether a complete Bind, Describe or Execute is next in the buffer. If so, `next_event` returns it, or
+        raises,
+        without more data, and the messages before it can still be answered afterwards.
+        """
         if self.buffered_bytes < _HEAD_BYTES or self._buffer[self._at] not in _EXECUTING:
             return False
         (length,) = _LENGTH.unpack_from(self._buffer, self._at + 1)
         return bool(self.buffered_bytes > length)
 
     def set_client_encoding(self, encoding: str) -> None:
-        """Apply a (valid) value of `client_encoding` to every message from now on."""
+        """Apply a (valid) value of `client_encoding` to all later messages."""
         self._encoding = encoding
 
     @property
     def is_crowded(self) -> bool:
-        """Whether all connections together hold more than they may."""
+        """Whether all connections together buffer more input than the limit."""
         return self._budget.is_exceeded
 
     def receive_data(self, data: Buffer) -> None:
@@ -273,12 +281,13 @@ class Connection:
         self._budget.add(len(view) - thrown_away)
 
     def next_event(self) -> m.FrontendMessage | Nothing:
-        """The next message, NEED_DATA, or PAUSED when the client has to be answered first.
+        """Return the next message, NEED_DATA, or PAUSED if the server has to answer the client first.
 
-        Raises ProtocolViolation when the client broke the protocol: say so with a fatal ErrorResponse and close; further
-        calls raise it again. Raises CharacterNotInRepertoire for a message whose text is not in the client's encoding:
-        the machine has moved as if it had been given, so answer it with an ErrorResponse as any failed command. Raises
-        OutOfMemory in the same way for a long message that has not arrived whole while all connections hold too much.
+        Raises ProtocolViolation if the client broke the protocol: the caller sends a fatal ErrorResponse and closes;
+        further calls raise the same error. Raises CharacterNotInRepertoire for a message whose text is not in the
+        client's encoding: the machine has moved as if the message had been returned, so the caller answers with an
+        ErrorResponse as for any failed command. Raises OutOfMemory in the same way for a long message that has not
+        arrived completely while all connections together exceed their limit.
         """
         if self._violation:
             raise self._violation
@@ -308,7 +317,9 @@ class Connection:
             return message
 
     def _take_frame(self, row: dict[type, State]) -> tuple[bytes, bytes, State] | None:
-        """The next whole frame (type, body, next state) if it has arrived. Its head is checked as soon as it is there."""
+        """Return the next complete frame (type, body, next state), or None if it has not arrived. The frame's head is
+        checked as soon as it has arrived.
+        """
         if self.buffered_bytes < 1:
             return None
         kind = bytes(self._buffer[self._at : self._at + 1])
@@ -327,7 +338,10 @@ class Connection:
         return kind, self._consume(5, length - 4), row[cls]
 
     def _refuse(self, length: int, successor: State) -> None:
-        """Throw away what is there of the message and what will come. Raises OutOfMemory, unless it is skipped anyway."""
+        """Discard the received part of the message, and the rest when it arrives. Raises OutOfMemory, unless the
+        message
+        would be skipped anyway.
+        """
         error = self._budget.refusal(length)
         self._refused = length + 1 - self.buffered_bytes
         self._clear()
@@ -384,7 +398,9 @@ class Connection:
         return message
 
     def _once(self, message: m.SslRequest | m.GssEncRequest) -> m.StartupRequest:
-        """Each kind of encryption may be asked for once; again, PostgreSQL takes the code for a protocol version."""
+        """Accept each kind of encryption request once. As in PostgreSQL, a second request's code is read as a protocol
+        version.
+        """
         if type(message) in self._encryption_asked:
             code = m.SSL_REQUEST_CODE if isinstance(message, m.SslRequest) else m.GSSENC_REQUEST_CODE
             return m.Startup((code >> 16, code & 0xFFFF), {})
@@ -392,14 +408,17 @@ class Connection:
         return message
 
     def allows(self, message: type) -> bool:
-        """Whether a message of this class may be sent now (errors: whether one that is not fatal may)."""
+        """Return whether a message of this class may be sent now (for ErrorResponse: whether one that is not fatal
+        may).
+        """
         return message in SENDS[self.state]
 
     def send(self, message: m.BackendMessage) -> Buffer:
-        """The bytes of a message, after which the machine is where that message leads.
+        """Return the bytes of a message, and move the machine to the state that the message leads to.
 
-        Raises LocalProtocolError if it may not be sent now; UntranslatableCharacter (without effect) if the client's
-        encoding lacks a character of it; ProtocolViolation where TLS would begin after bytes sent in the clear.
+        Raises LocalProtocolError if the message may not be sent now; UntranslatableCharacter (without effect) if the
+        client's encoding lacks one of its characters; ProtocolViolation if TLS would begin after bytes sent in the
+        clear.
         """
         if isinstance(message, m.ErrorResponse) and message.fatal and self.state is not State.CLOSED:
             successor = State.CLOSED
@@ -420,12 +439,15 @@ class Connection:
         return data
 
     def release(self) -> bytes:
-        """Somebody else speaks on: what was received and not taken. The machine is closed."""
+        """Hand the transport over to another protocol. Returns the bytes that were received and not taken, and closes
+        the
+        machine.
+        """
         rest = bytes(memoryview(self._buffer)[self._at :])
         self.close()
         return rest
 
     def close(self) -> None:
-        """The transport is gone: nothing more is read or sent."""
+        """Note that the transport is closed: nothing more is read or sent."""
         self.state = State.CLOSED
         self._clear()

@@ -60,7 +60,8 @@ _STRING: Final = pa.string().id
 
 
 def column_formats(formats: Sequence[int], columns: int) -> tuple[int, ...]:
-    """Each column's format by Bind's rule: none is text for all, one is for all, else one each.
+    """Return each column's format by Bind's rule: no format means text for all columns, one format applies to all,
+    otherwise there is one for each column.
 
     Raises ProtocolViolation for any other number and for unknown formats.
     """
@@ -77,10 +78,10 @@ class RowEncoder:
     """Encodes the batches of one portal.
 
     Arguments:
-        columns: what the batches' columns are, in order.
-        formats: 0 (text) or 1 (binary) for each, or as Bind gives them (`column_formats`).
-        settings: the session's when the portal was opened.
-        kind: the messages' first byte; None: their bodies alone.
+        columns: descriptions of the batches' columns, in order.
+        formats: 0 (text) or 1 (binary) for each column, or as Bind gives them (`column_formats`).
+        settings: the session's settings when the portal was opened.
+        kind: the first byte of the messages; None: only the bodies of messages are written.
     """
 
     def __init__(
@@ -101,9 +102,9 @@ class RowEncoder:
         )
 
     def encode(self, batch: pa.RecordBatch) -> memoryview:
-        """The DataRow messages of all rows, one after another.
+        """Return the DataRow messages of all rows, one after another.
 
-        Raises SqlError for what a value's output function refuses.
+        Raises SqlError if a value's output function refuses the value.
         """
         if batch.num_rows > 1 and batch.nbytes > _BATCH_BYTES_MAX:
             return self._in_halves(batch)
@@ -115,7 +116,7 @@ class RowEncoder:
         return self._rows(batch, columns, validity)
 
     def _values(self, index: int, array: pa.Array) -> Sequence[bytes | None]:
-        """The values of a column of a few rows, one by one; None for NULL."""
+        """Return the values of a column of a few rows, one by one; None for NULL."""
         if self._plain[index]:
             if array.type.id in _INTEGERS:
                 return [None if value is None else b"%d" % value for value in array.to_pylist()]
@@ -136,7 +137,7 @@ class RowEncoder:
         return write(self._columns[index], array, self._settings)
 
     def _validity(self, index: int, array: pa.Array) -> Bools | None:
-        """Rows that are not NULL. A void is not: it has one value, of no bytes."""
+        """Return which rows are not NULL. A void is never NULL: it has one value, of no bytes."""
         return None if self._columns[index].type is t.VOID else validity_of(array)
 
     def _rows(self, batch: pa.RecordBatch, columns: list[ByteColumn], validity: list[Bools | None]) -> memoryview:
@@ -154,7 +155,10 @@ class RowEncoder:
 
 
 def _few_rows(kind: bytes | None, rows: int, columns: Sequence[Sequence[bytes | None]]) -> memoryview:
-    """The same messages value by value: of a handful, a tenth of what a score of calls into numpy and Arrow costs."""
+    """Return the same messages, built value by value. For a handful of rows this costs a tenth of the twenty or so
+    calls
+    into numpy and Arrow.
+    """
     out = bytearray()
     for row in range(rows):
         body = bytearray(len(columns).to_bytes(2, "big"))
@@ -179,7 +183,7 @@ def _length_words(column: ByteColumn, lengths: Ints | None, valid: Bools | None)
 
 
 def _only(piece: Piece, valid: Bools) -> pa.BinaryArray:
-    """A piece without the bytes of null rows."""
+    """Return a piece without the bytes of null rows."""
     if isinstance(piece, np.ndarray):
         return to_ragged(piece, np.broadcast_to(valid[:, None], piece.shape))
     bitmap = pa.array(valid).buffers()[1]
@@ -188,7 +192,7 @@ def _only(piece: Piece, valid: Bools) -> pa.BinaryArray:
 
 
 def _stream(pieces: Sequence[Piece]) -> memoryview:
-    """The pieces of all rows, interleaved row by row."""
+    """Return the pieces of all rows, interleaved row by row."""
     merged: list[Piece] = []
     run: list[Bytes2D] = []
     for piece in pieces:

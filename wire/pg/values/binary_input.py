@@ -41,8 +41,10 @@ def receive_column(
     settings: InputSettings,
     dimensions: int = 1,
 ) -> tuple[pa.Array, SqlError | None]:
-    """The values up to the first that is wrong, and what is wrong with that. digits: precision and scale of a numeric. dimensions:
-    of arrays."""
+    """Return the values before the first invalid one, and its error. digits: precision and scale of a numeric.
+    dimensions:
+    of arrays.
+    """
     fast = _FAST.get(typ)
     found = None if fast is None or (typmod >= 0 and typ in _MODIFIED) else fast(array, typ, digits)
     if found is not None:
@@ -66,7 +68,7 @@ def _value(data: bytes, typ: t.PgType, typmod: int, settings: InputSettings) -> 
 
 
 def _numbers(array: pa.BinaryArray, kind: str) -> npt.NDArray[Any] | None:
-    """The values of a fixed width, zeros for nulls; None if one has another."""
+    """Return values of a fixed width, zeros for nulls; None if a value has another width."""
     dtype = np.dtype(f">{kind}")
     valid, lengths = validity_of(array), lengths_of(array)
     if not (lengths == dtype.itemsize if valid is None else lengths[valid] == dtype.itemsize).all():
@@ -107,7 +109,10 @@ def _oids(array: pa.BinaryArray, typ: t.PgType, _digits: tuple[int, int]) -> pa.
 
 
 def _within(kind: str, epoch: int, first: int, end: int) -> _Fast:
-    """Moments, counted from 1970 instead of 2000; None if one is out of range, or infinite."""
+    """Return the reader of dates or timestamps, which converts from the epoch 2000 to 1970; its result is None if a
+    value
+    is out of range, or infinite.
+    """
 
     def read(array: pa.BinaryArray, typ: t.PgType, _digits: tuple[int, int]) -> pa.Array | None:
         values = _numbers(array, kind)
@@ -133,7 +138,9 @@ def _bytes(array: pa.BinaryArray, _typ: t.PgType, _digits: tuple[int, int]) -> p
 
 
 def _numerics(array: pa.BinaryArray, _typ: t.PgType, digits: tuple[int, int]) -> pa.Array | None:
-    """None if one has more digits, before the point or behind it, than its column and 64 bits have."""
+    """Return decimals; None if a value has more digits, before or after the decimal point, than its column and 64 bits
+    hold.
+    """
     precision, scale = digits
     valid = validity_of(array)
     present = array if valid is None else array.drop_null()

@@ -61,11 +61,11 @@ _EXACT: Final = Context(prec=200_000)
 
 
 def decode_parameter(typ: t.PgType, form: int, data: bytes, settings: InputSettings) -> Any:
-    """The canonical value of a parameter that is not NULL.
+    """Return the canonical value of a parameter that is not NULL.
 
-    form: 0 text, 1 binary. data: the value's bytes, text in the client's encoding.
-    Raises SqlError: what the type's input function raises, 22P03 for wrong binary data, 0A000 for a value that no carrier
-    holds, ProtocolViolation for an unknown format.
+    form: 0 text, 1 binary. data: the value's bytes, text in the client's encoding. Raises SqlError: the errors of the
+    type's input function, 22P03 for invalid binary data, 0A000 for a value that no carrier holds, ProtocolViolation for
+    an unknown format.
     """
     typ = t.base_of(typ)
     if form == 0:
@@ -169,7 +169,7 @@ def _interval(data: bytes, _settings: InputSettings) -> Any:
 
 
 def _numeric(data: bytes, _settings: InputSettings) -> Decimal:
-    """Header of digit count, weight, sign and display scale; then base-10000 digits."""
+    """Read a header of digit count, weight, sign and display scale, then base-10000 digits."""
     if len(data) < 8:
         raise ProtocolViolation("insufficient data left in message")
     count, weight, sign, scale = struct.unpack_from("!HhHH", data)
@@ -211,7 +211,7 @@ def _array(typ: t.PgType, data: bytes, settings: InputSettings) -> list[Any]:
 
 
 def _composite(typ: t.PgType, data: bytes, settings: InputSettings) -> dict[str, Any]:
-    """record_recv: how many fields, then of each its type, its length and its value."""
+    """Read a composite value (record_recv): the number of fields, then the type, the length and the value of each."""
     if len(data) < 4:
         raise ProtocolViolation("insufficient data left in message")
     (count,) = struct.unpack_from("!i", data)
@@ -245,7 +245,10 @@ def _attribute(item: t.Attribute, data: bytes, settings: InputSettings) -> Any:
 
 
 def with_modifier(typ: t.PgType, typmod: int, value: Any, settings: InputSettings) -> Any:
-    """A value that came in binary, as the modifier of its place has it. Raises as the type's input function does."""
+    """Apply the type modifier of its place to a value that came in the binary format. Raises as the type's input
+    function
+    does.
+    """
     if typmod >= 0 and typ in MODIFIED:
         return parse_text(typ, str(value), typmod=typmod, settings=settings)
     return value

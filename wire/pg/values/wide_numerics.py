@@ -26,7 +26,7 @@ _SPECIAL_SCALES: Final[Mapping[int, int]] = {0xC000: 0, 0xD000: 0x20, 0xF000: 0x
 
 
 def send_numeric(value: Decimal) -> bytes:
-    """Return the header (number of groups, weight of the first, sign, display scale) and groups of four digits."""
+    """Return the header (number of groups, weight of the first, sign, display scale) and the groups of four digits."""
     if not value.is_finite():
         word = 0xC000 if value.is_nan() else 0xF000 if value.is_signed() else 0xD000
         return struct.pack("!HhHH", 0, 0, word, _SPECIAL_SCALES[word])
