@@ -26,7 +26,7 @@ _PLAIN: Final = rf"^\{{{_ITEM}(?:,{_ITEM})*\}}$"
 
 
 def read_numbers(text: str, element: t.PgType) -> list[Any] | None:
-    """The list that a long array literal of integers stands for; None where it is to be read otherwise."""
+    """Return the list that a long array literal of integers represents; None if the general reader must read it."""
     bits = _BITS.get(element)
     if bits is None or len(text) < _LONG_TEXT or not pc.match_substring_regex(text, _PLAIN).as_py():
         return None
@@ -43,7 +43,9 @@ def read_numbers(text: str, element: t.PgType) -> list[Any] | None:
 
 
 def receive_numbers(element: t.PgType, data: bytes, at: int, count: int) -> list[Any] | None:
-    """The items of a long binary array of numbers without NULL; None where they are to be read otherwise. at: where they begin."""
+    """Return the items of a long binary array of numbers without NULL; None if the general reader must read it. at: the
+    offset of the first item.
+    """
     layout = _LAYOUTS.get(element)
     if layout is None or count < _LONG_COUNT:
         return None

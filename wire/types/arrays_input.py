@@ -45,7 +45,7 @@ class _Item(NamedTuple):
 
 
 def read_array(text: str, read_element: Callable[[str], Any], delimiter: str = ",") -> list[Any]:
-    """The (nested) list that an array literal stands for.
+    """Return the (nested) list that an array literal represents.
 
     read_element: reads the text of one element; it is not called for NULL. delimiter: of the element's type.
     """
@@ -78,7 +78,7 @@ def _too_many_dimensions(number: int) -> SqlError:
 
 
 def _dimensions(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """The literal after its `[1:2][1:3]=`, and those bounds."""
+    """Return the literal after its `[1:2][1:3]=`, and those bounds."""
     body = text.lstrip(_SPACE)
     bounds: list[tuple[int, int]] = []
     while match := _BOUNDS.match(body):
@@ -136,7 +136,7 @@ _MAY_FOLLOW: Final = {
 
 
 def _read_nested(text: str, body: str, read_element: Callable[[str], Any], delimiter: str) -> tuple[list[Any], int]:
-    """The nested lists and their depth; every element must be at the same depth."""
+    """Return the nested lists and their depth; every element must be at the same depth."""
     stack: list[list[Any]] = []
     result: list[Any] = []
     leaf_depth = 0
@@ -162,7 +162,7 @@ def _read_nested(text: str, body: str, read_element: Callable[[str], Any], delim
 
 
 def _open(stack: list[list[Any]], result: list[Any]) -> None:
-    """One level deeper; the outermost list is `result` itself."""
+    """Open a list one level deeper; the outermost list is `result` itself."""
     child: list[Any] = result if not stack else []
     if stack:
         stack[-1].append(child)
@@ -188,7 +188,7 @@ def _ragged_error(text: str) -> SqlError:
 
 
 def _lengths(value: list[Any]) -> list[int]:
-    """Elements along each dimension, as the first of each says."""
+    """Return the number of elements along each dimension, taken from the first list of each."""
     lengths = []
     level: Any = value
     while isinstance(level, list):
@@ -198,7 +198,7 @@ def _lengths(value: list[Any]) -> list[int]:
 
 
 def _check_shape(text: str, value: list[Any], leaf_depth: int) -> None:
-    """Rectangular: all lists of one depth are of one length."""
+    """Check that the array is rectangular: all lists of one depth have the same length."""
     level: list[Any] = [value]
     for depth in range(leaf_depth):
         if any(not isinstance(item, list) for item in level) or len({len(item) for item in level}) > 1:

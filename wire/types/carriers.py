@@ -45,14 +45,16 @@ PG_EPOCH_MICROS: Final = PG_EPOCH_DAYS * 86_400_000_000
 
 
 class NumericScale(enum.Enum):
-    """How many fractional digits of a numeric carrier are printed (PostgreSQL keeps a display scale in each value).
+    """The rule for how many fractional digits of a numeric carrier are printed (PostgreSQL keeps a display scale in
+    each
+    value).
 
-    FIXED: all of the carrier's scale. Columns, sums, products: their scale is known to the planner.
-    TRIMMED: without trailing zeros beyond `minimum`, as after a cast from float8 or from text of unknown scale.
-    QUOTIENT: PostgreSQL's select_div_scale: at least 16 significant digits, in base-10000 groups, so that the scale
-        depends on the value: 20 digits below 1, 16 below 10^4, 12 below 10^8 and so on; never fewer than `minimum`.
-    ROOT: numeric_sqrt's scale, 15 digits below 100, 13 below 10^4 and so on; never fewer than `minimum`.
-    POWER: that of exp, ln and power: 16 digits less the value's decimal weight; never fewer than `minimum`.
+    FIXED: all of the carrier's scale. Columns, sums, products: the planner knows their scale. TRIMMED: without trailing
+    zeros beyond `minimum`, as after a cast from float8 or from text of unknown scale. QUOTIENT: PostgreSQL's
+    select_div_scale: at least 16 significant digits, in base-10000 groups, so that the scale depends on the value: 20
+    digits below 1, 16 below 10^4, 12 below 10^8 and so on; never fewer than `minimum`. ROOT: numeric_sqrt's scale, 15
+    digits below 100, 13 below 10^4 and so on; never fewer than `minimum`. POWER: the scale of exp, ln and power: 16
+    digits less the value's decimal weight; never fewer than `minimum`.
     """
 
     FIXED = "fixed"
@@ -90,7 +92,7 @@ UNKNOWN_SCALE: Final = 16
 
 
 def carrier(typ: t.PgType, scale: int = 0) -> pa.DataType:
-    """The Arrow type that carries `typ`; `scale` is for numeric and arrays of it.
+    """Return the Arrow type that carries `typ`; `scale` is for numeric and arrays of it.
 
     Raises KeyError for types that no batch may hold (pseudo-types; record, whose fields only the binder knows).
     """
@@ -104,7 +106,7 @@ def carrier(typ: t.PgType, scale: int = 0) -> pa.DataType:
 
 
 def nested_lists(element: pa.DataType, dimensions: int) -> pa.DataType:
-    """Return the carrier of arrays of that many dimensions, over the carrier of their elements."""
+    """Return the carrier of arrays with this number of dimensions, over the carrier of their elements."""
     for _ in range(dimensions):
         element = pa.list_(element)
     return element

@@ -53,7 +53,7 @@ _MULTIBYTE_ALIASES: Final = {
 
 
 def plain_name(text: str) -> str:
-    """A name as far as it counts."""
+    """Return the significant part of an encoding's name, without case and punctuation."""
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
@@ -67,12 +67,12 @@ NUMBER_BY_NAME: Final = {
 
 
 def encoding_named(text: str) -> str:
-    """PostgreSQL's name of the encoding that `text` means; case and punctuation do not count. Raises KeyError."""
+    """Return PostgreSQL's name of the encoding that `text` names; case and punctuation are ignored. Raises KeyError."""
     return _NAMES[plain_name(text)]
 
 
 def codec(name: str) -> str:
-    """The Python codec of an encoding. Raises 0A000 for one that is not supported."""
+    """Return the Python codec of an encoding. Raises 0A000 for one that is not supported."""
     try:
         return _CODECS[name]
     except KeyError:
@@ -84,7 +84,9 @@ def _byte_list(data: bytes) -> str:
 
 
 def from_client(data: bytes, name: str) -> str:
-    """Text that arrived in a client's encoding. Raises 22021 for what is not text there, naming the bytes."""
+    """Decode text that arrived in a client's encoding. Raises 22021 for bytes that are not valid text there, and names
+    them.
+    """
     try:
         text = data.decode(codec(name))
     except UnicodeDecodeError as error:
@@ -97,7 +99,7 @@ def from_client(data: bytes, name: str) -> str:
 
 
 def to_client(text: str, name: str) -> bytes:
-    """Text for a client, in its encoding. Raises 22P05 for a character that it lacks."""
+    """Encode text for a client. Raises 22P05 for a character that the client's encoding lacks."""
     try:
         return text.encode(codec(name))
     except UnicodeEncodeError as error:
@@ -108,7 +110,7 @@ def to_client(text: str, name: str) -> bytes:
 
 
 def column_to_client(array: pa.BinaryArray, name: str) -> pa.BinaryArray:
-    """A column of UTF-8 in a client's encoding. Raises 22P05 for a character that it lacks."""
+    """Convert a column of UTF-8 to a client's encoding. Raises 22P05 for a character that the encoding lacks."""
     if name in _UNCONVERTED:
         return array
     offsets = offsets_of(array)

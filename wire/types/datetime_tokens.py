@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 
 class BadFormat(Exception):
-    """The text is not of the type at all."""
+    """The text does not have the type's format at all."""
 
 
 class Kind(enum.Enum):
@@ -66,7 +66,9 @@ _WORDS: Final[dict[str, tuple[str, str | int]]] = {
 
 
 def word_meaning(word: str) -> tuple[str, str | int] | None:
-    """(kind, value) of a known word in lower case, of which the first ten letters count; None for an unknown one."""
+    """Return (kind, value) of a known word in lower case, of which the first ten letters count; None for an unknown
+    one.
+    """
     return _WORDS.get(word[:10])
 
 
@@ -91,7 +93,7 @@ _SIGNED_WORD: Final = re.compile(r"([+-])[ \t\n\r\v\f]*([A-Za-z]+)")
 
 
 def split(text: str) -> list[Token]:
-    """The tokens of `text`, in lower case. Raises BadFormat."""
+    """Return the tokens of `text`, in lower case. Raises BadFormat."""
     tokens: list[Token] = []
     at = 0
     while at < len(text):

@@ -28,7 +28,9 @@ _DOUBTFUL: Final = np.uint32(2**32 - 16)
 
 
 def truncate_decimals(values: Any, scale: int) -> Any:
-    """Decimals of `scale` fractional digits, cut off toward zero. values: an array or chunked array of no fewer."""
+    """Truncate decimals to `scale` fractional digits, toward zero. values: an array or chunked array with at least that
+    many.
+    """
     make = pa.decimal256 if pa.types.is_decimal256(values.type) else pa.decimal128
     while values.type.scale > scale:
         values = pc.cast(values, make(values.type.precision, max(scale, values.type.scale - _STEP)), safe=False)
@@ -36,8 +38,9 @@ def truncate_decimals(values: Any, scale: int) -> Any:
 
 
 def round_decimals(values: Any, digits: int) -> Any:
-    """Decimals of the same type, rounded to `digits` fractional digits, half away from zero. Raises pa.ArrowInvalid where one does
-    not fit into the type then."""
+    """Round decimals to `digits` fractional digits, half away from zero, in the same type. Raises pa.ArrowInvalid if a
+    rounded value does not fit into the type.
+    """
     if values.type.scale - digits <= _STEP:
         return pc.round(values, ndigits=digits, round_mode="half_towards_infinity")
     # The digit behind the last one decides.
@@ -46,7 +49,10 @@ def round_decimals(values: Any, digits: int) -> Any:
 
 
 def divide_decimals(dividends: Any, divisors: Any) -> Any:
-    """Quotients of two arrays of decimal256 as `pc.divide` gives them, cut off toward zero at s1 + p2 - s2 + 1 digits."""
+    """Return the quotients of two arrays of decimal256 as `pc.divide` gives them, truncated toward zero at s1 + p2 -
+    s2 +
+    1 digits.
+    """
     quotients = pc.divide(dividends, divisors)
     if isinstance(quotients, pa.ChunkedArray):
         quotients = quotients.combine_chunks()
@@ -66,7 +72,7 @@ def divide_decimals(dividends: Any, divisors: Any) -> Any:
 
 
 def _divide(dividend: Decimal | None, divisor: Decimal | None, scale: int) -> Decimal | None:
-    """The quotient of one pair. Few are computed so: a value of a random quotient is among them once in some 10 million."""
+    """Return the quotient of one pair. Few are computed this way: of random quotients, one value in some 10 million."""
     if dividend is None or divisor is None:
         return None
     with localcontext(prec=4 * _DIGITS_MAX):

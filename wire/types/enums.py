@@ -27,7 +27,7 @@ STEP: Final = 1 << 32
 
 
 def read_enum(typ: t.PgType, label: str) -> int:
-    """The number of a label. Raises InvalidTextRepresentation."""
+    """Return the number of a label. Raises InvalidTextRepresentation."""
     for number, known in typ.labels:
         if known == label:
             return number
@@ -35,7 +35,7 @@ def read_enum(typ: t.PgType, label: str) -> int:
 
 
 def enum_text(typ: t.PgType, array: pa.Array) -> ByteColumn:
-    """The labels of a column of numbers; what stands in null rows is of no matter."""
+    """Return the labels of a column of numbers. The content of null rows is undefined."""
     numbers = np.array([number for number, _ in typ.labels] or [0], np.int64)
     labels = pa.array([label for _, label in typ.labels] or [""], pa.utf8())
     index = np.minimum(np.searchsorted(numbers, values_of(array, np.int64)), len(numbers) - 1)

@@ -72,8 +72,8 @@ def smallest_field(typmod: int) -> str:
 class _Sum:
     """An interval under construction.
 
-    all_negative: the SQL standard's reading of a leading minus, when no other sign follows. seen: units given; none may be
-    given twice.
+    all_negative: the SQL standard's reading of a leading minus, when no other sign follows. seen: the units given so
+    far; none may be given twice.
     """
 
     months: int = 0
@@ -89,7 +89,7 @@ class _Sum:
         self.seen.update(units)
 
     def add(self, unit: str, whole: int, fraction: float) -> None:
-        """`whole` + `fraction` of a unit, both with their sign."""
+        """Add `whole` + `fraction` of a unit, both with their sign."""
         if self.all_negative:
             whole, fraction = -abs(whole), -abs(fraction)
         if unit in _MICROS:
@@ -129,7 +129,7 @@ class _Sum:
 
 
 def read_interval(text: str, typmod: int, settings: InputSettings) -> pa.MonthDayNano:
-    """The interval, cut to the fields and decimals of `typmod`.
+    """Return the interval, cut to the fields and decimals of `typmod`.
 
     Raises 22007, 22015, 22008, and FeatureNotSupported for a time part beyond 292 years of hours.
     """
@@ -153,14 +153,14 @@ def _parse(text: str, typmod: int, settings: InputSettings) -> _Sum:
 
 
 def interval_value(months: int, days: int, micros: int) -> pa.MonthDayNano:
-    """The canonical value. Raises FeatureNotSupported where the carrier's nanoseconds overflow."""
+    """Return the canonical value. Raises FeatureNotSupported if the carrier's nanoseconds overflow."""
     if abs(micros) > _CARRIED_MICROS:
         raise FeatureNotSupported("not supported: an interval's time part beyond 2562047 hours")
     return pa.MonthDayNano([months, days, micros * 1000])
 
 
 def cut_interval(months: int, days: int, micros: int, typmod: int) -> tuple[int, int, int]:
-    """An interval without the fields that `typmod` leaves out, its seconds rounded to the modifier's decimals."""
+    """Return an interval without the fields that `typmod` leaves out, its seconds rounded to the modifier's decimals."""
     if typmod < 0:
         return months, days, micros
     smallest = smallest_field(typmod)
@@ -223,7 +223,7 @@ def _add_clock(total: _Sum, text: str, *, minute_to_second: bool) -> None:
 
 
 def _add_number(total: _Sum, text: str, unit: str) -> str:
-    """Adds a number of `unit`; gives the unit that a number before it has when no word says."""
+    """Add a number of `unit`. Returns the unit of a number before it that has no word."""
     if match := _YEAR_MONTH.fullmatch(text):
         total.claim("month")
         years, months = parse_digits(match[2]), parse_digits(match[3] or "0")
@@ -262,7 +262,7 @@ _ISO_MAX: Final = 1.0e15
 
 
 def _parse_iso(text: str) -> _Sum:
-    """`P1Y2M3DT4H5M6.7S` (designators) and `P0001-02-03T04:05:06.7` (alternative format)."""
+    """Parse `P1Y2M3DT4H5M6.7S` (designators) and `P0001-02-03T04:05:06.7` (alternative format)."""
     if len(text) < 2 or text[0] != "P":
         raise BadFormat
     total = _Sum()

@@ -49,14 +49,14 @@ class _Lexeme(NamedTuple):
 
 
 def read_json(text: str) -> str:
-    """json: the text itself, if it is JSON."""
+    """Return the text itself, if it is valid JSON."""
     for _ in _walk(text):
         pass
     return text
 
 
 def read_jsonb(text: str) -> str:
-    """jsonb: the text of the normal form."""
+    """Return the text of jsonb's normal form."""
     stack: list[Any] = []
     root: list[Any] = []
     for event, value in _walk(text):
@@ -107,7 +107,7 @@ def _quote(text: str) -> str:
 
 
 def unescape(literal: str) -> str:
-    """The string that a JSON string literal stands for; surrogate pairs are one character."""
+    """Return the string that a JSON string literal represents; surrogate pairs are one character."""
     if "\\" not in literal:
         return literal[1:-1]
     raw = _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _SHORT_ESCAPES[m[2]], literal[1:-1])
@@ -124,7 +124,7 @@ def unescape(literal: str) -> str:
 
 
 def require_text(document: str) -> None:
-    """Raises what reading one of a document's strings raises."""
+    """Raise the errors that decoding the document's strings would raise."""
     if "\\u" in document:
         for literal in _STRING.finditer(document):
             unescape(literal[0])
@@ -149,7 +149,7 @@ def _lexemes(text: str) -> Iterator[_Lexeme]:
 
 
 def _wrong_token(text: str, at: int) -> str:
-    """Return the error's detail for a place where no token begins."""
+    """Return the error's detail for a position where no token begins."""
     blank = _BLANK.match(text, at)
     assert blank is not None
     start = blank.end()
@@ -169,7 +169,7 @@ def _wrong_token(text: str, at: int) -> str:
 
 
 def _walk(text: str) -> Iterator[tuple[str, str]]:
-    """Checks the grammar; yields (open | close, bracket), (key | string | number | word, literal) in order."""
+    """Check the grammar. Yields (open | close, bracket), (key | string | number | word, literal) in order."""
     containers: list[str] = []
     state = "value"
     for lexeme in _lexemes(text):
@@ -185,7 +185,7 @@ def _walk(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _step(state: str, lexeme: _Lexeme, containers: list[str]) -> tuple[str, str | None]:
-    """One lexeme in one state: the next state and the event. States: what may come next."""
+    """Process one lexeme in one state. Returns the next state and the event. A state says what may come next."""
     kind, text = lexeme
     after = "done" if not containers else "comma"
     if state in ("value", "first value"):

@@ -89,12 +89,15 @@ class _Token:
 
 @dataclass(slots=True)
 class Node:
-    """A part of a path. steps: what follows it, from left to right. condition: whether it is one, and no expression.
+    """A part of a path. steps: the steps that follow it, from left to right. condition: whether it is a condition, and
+    not
+    an expression.
 
-    kind, value and args: `$`, `@`, `last`; `constant`: None or a boolean; `number`: a Decimal, trailing zeros as written;
-    `string`, `variable`, `key`: the text; `method`: its name, args datetime's template; `any element`, `any key`; `any`: first
-    and last level; `subscripts`: args are slices; `slice`: one or two expressions; `filter`, `exists`, `!`, `is unknown`: one
-    argument; `unary`: its sign; `like_regex`: a Regex; `starts with`, and operators by their signs: two arguments.
+    kind, value and args: `$`, `@`, `last`; `constant`: None or a boolean; `number`: a Decimal, trailing zeros as
+    written; `string`, `variable`, `key`: the text; `method`: its name, args datetime's template; `any element`, `any
+    key`; `any`: first and last level; `subscripts`: args are slices; `slice`: one or two expressions; `filter`,
+    `exists`, `!`, `is unknown`: one argument; `unary`: its sign; `like_regex`: a Regex; `starts with`, and operators by
+    their signs: two arguments.
     """
 
     kind: str
@@ -106,7 +109,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """A pattern of like_regex as written, its flags in PostgreSQL's order, and what they say."""
+    """A pattern of like_regex as written, its flags in PostgreSQL's order, and the options that they mean."""
 
     text: str
     flags: str
@@ -123,9 +126,10 @@ _Part = Callable[[], Node]
 
 
 def parse_jsonpath(text: str) -> Path:
-    """The path as a tree, which nobody changes.
+    """Return the path as a tree, which callers must not change.
 
-    Raises SqlSyntaxError, InvalidTextRepresentation, NumericValueOutOfRange, FeatureNotSupported, InvalidRegularExpression.
+    Raises SqlSyntaxError, InvalidTextRepresentation, NumericValueOutOfRange, FeatureNotSupported,
+    InvalidRegularExpression.
     """
     return _remembered(text) if len(text) <= _REMEMBERED_LENGTH_MAX else _parse_path(text)
 
@@ -150,7 +154,7 @@ _remembered: Final = lru_cache(512)(_parse_path)
 
 
 def read_jsonpath(text: str) -> str:
-    """The text that carries it. Raises what `parse_jsonpath` does."""
+    """Return the text that carries the path. Raises the errors of `parse_jsonpath`."""
     return _Printer(whole=True).path(parse_jsonpath(text))
 
 
@@ -219,7 +223,7 @@ def _replace_escape(found: re.Match[str]) -> str:
 
 
 class _TokenStream:
-    """The tokens that are left."""
+    """The remaining tokens."""
 
     def __init__(self, tokens: list[_Token]) -> None:
         self._tokens, self._at = tokens, 0
@@ -233,14 +237,14 @@ class _TokenStream:
         return self._tokens[self._at] if self._at < len(self._tokens) else _Token("end", "")
 
     def take(self, *kinds: str) -> str:
-        """The next token's text, if it is of one of these kinds."""
+        """Take the next token if it is of one of these kinds. Returns its text."""
         if self.next().kind not in kinds:
             raise self.wrong()
         self._at += 1
         return self._tokens[self._at - 1].text
 
     def sign(self, *signs: str) -> str | None:
-        """One of these signs, if it comes next."""
+        """Take one of these signs if it comes next."""
         token = self.next()
         if token.kind != "sign" or token.text not in signs:
             return None
@@ -268,7 +272,7 @@ class _Parser:
         self._tokens, self._depth = _TokenStream(tokens), 0
 
     def mode(self) -> bool:
-        """Whether it is strict."""
+        """Read the mode. Returns whether it is strict."""
         return self._tokens.word("strict", "lax") == "strict"
 
     def whole(self) -> Node:
@@ -283,7 +287,7 @@ class _Parser:
         return node
 
     def _either(self) -> Node:
-        """A condition or an expression."""
+        """Parse a condition or an expression."""
         self._depth += 1
         if self._depth > _DEPTH_MAX:
             raise FeatureNotSupported(f"not supported: jsonpath with more than {_DEPTH_MAX} levels of parentheses")
@@ -483,7 +487,7 @@ def _regex(text: str, flags: str) -> Regex:
 
 
 def _check(node: Node, *, filtered: bool, subscript: bool) -> None:
-    """Raises SqlSyntaxError for @ outside of a filter, LAST outside of a subscript."""
+    """Raise SqlSyntaxError for @ outside of a filter, LAST outside of a subscript."""
     if node.kind == "@" and not filtered:
         raise SqlSyntaxError("@ is not allowed in root expressions")
     if node.kind == "last" and not subscript:
@@ -498,8 +502,9 @@ def _check(node: Node, *, filtered: bool, subscript: bool) -> None:
 
 
 class _Printer:
-    """whole: whether the text has to read as the same path: what has steps after it is in parentheses, and nothing is that need not
-    be, so that reading it meets no more levels than reading what it was made of."""
+    """Prints a path. whole: whether the text must parse to the same path. If so, an operand with steps after it is in
+    parentheses and no other is, so that parsing the text nests no deeper than parsing the original text.
+    """
 
     def __init__(self, *, whole: bool) -> None:
         self._whole = whole
@@ -512,7 +517,7 @@ class _Printer:
         return ("strict " if path.strict else "") + shown
 
     def _node(self, node: Node, *, step: bool, enclosed: bool) -> str:
-        """step: whether it follows something. enclosed: whether an operator is in parentheses."""
+        """Print a node. step: whether it follows another. enclosed: whether an operator is in parentheses."""
         shown = self._itself(node, step=step, enclosed=enclosed or (self._whole and bool(node.steps)))
         if self._whole and node.steps and node.kind in _PREDICATES:
             shown = f"({shown})"

@@ -16,7 +16,7 @@ _MONEY: Final = re.compile(
 
 
 def read_money(text: str) -> int:
-    """Raises InvalidTextRepresentation, NumericValueOutOfRange."""
+    """Read an amount of money as cents. Raises InvalidTextRepresentation, NumericValueOutOfRange."""
     found = _MONEY.fullmatch(text)
     digits = found and (found["whole"].replace(",", "") + (found["part"] or ""))
     if not found or not digits or digits == ".":

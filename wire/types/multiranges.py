@@ -48,7 +48,10 @@ def subtype_of(typ: t.PgType) -> t.PgType:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """The texts of the ranges, but for empty ones. Raises InvalidTextRepresentation when it comes to what is wrong."""
+    """Yield the texts of the ranges, except for empty ones. Raises InvalidTextRepresentation when it comes to an
+    invalid
+    one.
+    """
 
     def malformed_literal(detail: str) -> InvalidTextRepresentation:
         return InvalidTextRepresentation(f'malformed multirange literal: "{text}"', detail=detail)
@@ -93,25 +96,29 @@ def all_written(ranges: Iterable[Range], subtype: t.PgType, write: Write) -> str
 
 
 def read_multirange(typ: t.PgType, text: str, read: Callable[[t.PgType, str], Any], write: Write) -> str:
-    """The canonical text. read, write: of a bound. Raises what `read` does, InvalidTextRepresentation, DataException."""
+    """Return the canonical text. read, write: read and write a bound. Raises the errors of `read`,
+    InvalidTextRepresentation, DataException.
+    """
     subtype = subtype_of(typ)
     found = [canonical(subtype, with_bounds(subtype, piece, read)) for piece in pieces(text)]
     return all_written(normalize_ranges(found), subtype, write)
 
 
 def all_rewritten(typ: t.PgType, text: str, read: Callable[[t.PgType, str], Any], write: Write) -> str:
-    """A canonical text with its bounds written in other styles."""
+    """Return a canonical text with its bounds written in other styles."""
     return "{" + ",".join(rewrite_bounds(RANGES[typ], piece, read, write) for piece in pieces(text)) + "}"
 
 
 def send_multirange(typ: t.PgType, text: str, send: Callable[[t.PgType, str], bytes]) -> bytes:
-    """send: a bound's bytes, from its text."""
+    """Return the binary format of a multirange. send: returns a bound's bytes, from its text."""
     sent = [send_range(RANGES[typ], piece, send) for piece in pieces(text)]
     return struct.pack("!i", len(sent)) + b"".join(struct.pack("!i", len(data)) + data for data in sent)
 
 
 def receive_multirange(typ: t.PgType, data: bytes, receive: Callable[[t.PgType, bytes], Any], write: Write) -> str:
-    """The canonical text. Raises InvalidBinaryRepresentation, what `receive` does, DataException."""
+    """Return the canonical text of a binary value. Raises InvalidBinaryRepresentation, the errors of `receive`,
+    DataException.
+    """
     subtype, found, at = subtype_of(typ), list[Range](), 4
     for _ in range(_number(data, 0)):
         size = _number(data, at)

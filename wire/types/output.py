@@ -36,10 +36,10 @@ __all__ = ["EncodedColumn", "OutputSettings", "format_value", "text_column"]
 
 @dataclass(frozen=True, slots=True)
 class EncodedColumn:
-    """A result column's properties that an encoder needs beside its batches.
+    """The properties of a result column that an encoder needs besides its batches.
 
-    type, typmod: PostgreSQL's. display, minimum: a numeric's digits (`wire.types.carriers.NumericScale`), also inside arrays.
-    fields: the columns of an anonymous record, else empty.
+    type, typmod: PostgreSQL's. display, minimum: a numeric's digits (`wire.types.carriers.NumericScale`), also inside
+    arrays. fields: the columns of an anonymous record, else empty.
     """
 
     type: t.PgType
@@ -70,7 +70,7 @@ _VECTORS: Final = (22, 30)
 
 
 def text_column(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> ByteColumn:
-    """The texts of a column in the client's encoding; what stands in null rows is of no matter.
+    """Return the texts of a column in the client's encoding. The content of null rows is undefined.
 
     Raises FeatureNotSupported for types without text output, 2202E for an array that is not rectangular, 22P05 for a
     character that the client's encoding lacks.
@@ -182,7 +182,7 @@ def _numeric_text(column: EncodedColumn, array: pa.Array) -> ByteColumn:
 
 
 def format_value(typ: t.PgType, value: Any, settings: OutputSettings | None = None) -> str:
-    """One canonical value (not None) as text: what casting a constant to text gives.
+    """Return one canonical value (not None) as text: the result of a cast of a constant to text.
 
     A Decimal is printed with the digits it has. Raises FeatureNotSupported for records and pseudo-types.
     """

@@ -22,7 +22,8 @@ from wire.types import interval_modifiers
 @dataclass(frozen=True, slots=True)
 class Domain:
     """The definition of a domain. under: its base type, which may be a domain too; typmod: the base type's modifier.
-    checks: names and conditions, in which VALUE is the value. schema: where it is."""
+    checks: names and conditions, in which VALUE is the value. schema: the domain's schema.
+    """
 
     schema: str
     under: PgType
@@ -34,7 +35,9 @@ class Domain:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute of a composite type. type: perhaps a domain. number: its attnum, which it keeps when others are dropped."""
+    """An attribute of a composite type. type: may be a domain. number: its attnum, which it keeps when others are
+    dropped.
+    """
 
     name: str
     type: PgType
@@ -43,7 +46,9 @@ class Attribute:
 
     @property
     def field(self) -> str:
-        """Its name in carriers, engines and files, which lasts when others come and go."""
+        """The attribute's name in carriers, engines and files, which does not change when other attributes are added or
+        dropped.
+        """
         return f"f{self.number - 1}"
 
 
@@ -51,20 +56,15 @@ class Attribute:
 class PgType:
     """One row of pg_type.
 
-    oid, name: as in pg_type (`int4`, not `integer`).
-    length: typlen in bytes; -1 for variable length, -2 for C strings.
-    category: typcategory, one letter (chapter 10, table 53.65).
-    preferred: typispreferred.
-    element: OID of the element type of a true array, else 0.
-    array: OID of the array type over this one, else 0.
-    sql_name: how format_type prints it (`integer`).
-    carried: the built-in type as which values travel and are stored, in whatever engine, carrier or file; None: as itself.
-        Comparing those compares the values. What they look like to a client is the type's own.
-    labels: of an enum, each with the number that carries it, in the enum's order; else empty.
-    element_type, array_type: of types that users have made, which are not in `BY_OID`.
-    attributes: of a composite type, in their order; its category is C.
-    domain: of a domain. Expressions never have such a type, but the one below it (`base_of`): it is what columns and casts are
-        declared with, and what parameters are told as.
+    oid, name: as in pg_type (`int4`, not `integer`). length: typlen in bytes; -1 for variable length, -2 for C strings.
+    category: typcategory, one letter (chapter 10, table 53.65). preferred: typispreferred. element: OID of the element
+    type of a true array, else 0. array: OID of the array type over this one, else 0. sql_name: the name that
+    format_type prints (`integer`). carried: the built-in type as which values travel and are stored, in every engine,
+    carrier and file; None: as itself. Comparing these values compares the type's values. The form that a client sees is
+    the type's own. labels: an enum's labels, each with the number that carries it, in the enum's order; else empty.
+    element_type, array_type: of user-defined types, which are not in `BY_OID`. attributes: a composite type's, in their
+    order; its category is C. domain: a domain's definition. Expressions never have a domain's type, but its base type
+    (`base_of`): columns and casts are declared with the domain, and parameters are described with it.
     """
 
     oid: int
@@ -84,7 +84,7 @@ class PgType:
 
     @property
     def is_row(self) -> bool:
-        """Whether values have fields: those of a composite type, or records."""
+        """Whether values have fields: those of a composite type, and records."""
         return self.category == "C" or self.oid == 2249
 
     def field(self, index: int) -> str:
@@ -288,7 +288,7 @@ ALIASES: Final[dict[str, PgType]] = {
 
 
 def array_of(element: PgType) -> PgType:
-    """The array type over `element`; an array's array is itself (PostgreSQL's arrays carry their dimensions)."""
+    """Return the array type over `element`; an array's array is itself (PostgreSQL's arrays carry their dimensions)."""
     if element.is_array:
         return element
     return element.array_type or BY_OID[element.array]
@@ -299,7 +299,7 @@ def element_of(array: PgType) -> PgType:
 
 
 def delimiter_of(element: PgType) -> str:
-    """typdelim: what stands between the elements of an array's text."""
+    """Return typdelim: the delimiter between the elements of an array's text."""
     return ";" if element is BOX else ","
 
 
@@ -308,26 +308,31 @@ DIMENSIONS_SHIFT: Final = 27
 
 
 def array_modifier(typmod: int, dimensions: int) -> int:
-    """Return the modifier that the catalog keeps of a column of arrays: its elements' modifier, and how many dimensions it was
-    declared with."""
+    """Return the modifier that the catalog keeps for a column of arrays: its elements' modifier, and the declared
+    number
+    of dimensions.
+    """
     return typmod if dimensions == 1 else (dimensions - 1 << DIMENSIONS_SHIFT) + typmod + 1
 
 
 def split_array_modifier(modifier: int) -> tuple[int, int]:
-    """(typmod, dimensions) of an `array_modifier`. An interval's modifier, which needs those bits, comes with one dimension."""
+    """Return (typmod, dimensions) of an `array_modifier`. An interval's modifier needs the same bits, so it always has
+    one
+    dimension.
+    """
     further = max(modifier, 0) >> DIMENSIONS_SHIFT
     return (modifier, 1) if further == 0 else (modifier - (further << DIMENSIONS_SHIFT) - 1, further + 1)
 
 
 def base_of(typ: PgType) -> PgType:
-    """Return the type below a domain and all domains under it (getBaseType); any other type is returned unchanged."""
+    """Return the base type of a domain, below all domains under it (getBaseType); any other type is returned unchanged."""
     while typ.domain is not None:
         typ = typ.domain.under
     return typ
 
 
 def base_typmod(domain: PgType) -> int:
-    """The modifier of what is below a domain: no more than one of those on the way has one."""
+    """Return the modifier of a domain's base type; at most one domain on the way has one."""
     typmod, typ = -1, domain
     while typ.domain is not None and typmod == -1:
         typmod, typ = typ.domain.typmod, typ.domain.under
@@ -342,26 +347,28 @@ def attribute_type(attribute: Attribute) -> tuple[PgType, int]:
 
 
 def numeric_typmod(precision: int, scale: int) -> int:
-    """The type modifier of numeric(precision, scale) (PostgreSQL: numeric.c, make_numeric_typmod)."""
+    """Return the type modifier of numeric(precision, scale) (PostgreSQL: numeric.c, make_numeric_typmod)."""
     return ((precision << 16) | (scale & 0x7FF)) + 4
 
 
 def numeric_precision_scale(typmod: int) -> tuple[int, int]:
-    """(precision, scale) of a numeric type modifier that is not -1; the scale may be negative."""
+    """Return (precision, scale) of a numeric type modifier that is not -1; the scale may be negative."""
     packed = typmod - 4
     scale = packed & 0x7FF
     return (packed >> 16) & 0xFFFF, (scale ^ 0x400) - 0x400
 
 
 def type_name(typ: PgType) -> str:
-    """A type as regtype shows it: format_type() without a modifier, which calls bpchar `character`."""
+    """Return a type's name as regtype shows it: format_type() without a modifier, which calls bpchar `character`."""
     if typ.is_array and typ.oid not in (22, 30):
         return type_name(element_of(typ)) + "[]"
     return typ.sql_name
 
 
 def format_type(typ: PgType, typmod: int = -1) -> str:
-    """A type as PostgreSQL prints it in messages and from format_type(): `numeric(15,2)`, `character(25)`, `bigint[]`."""
+    """Return a type as PostgreSQL prints it in messages and from format_type(): `numeric(15,2)`, `character(25)`,
+    `bigint[]`.
+    """
     if typ.is_array and typ.oid not in (22, 30):
         element, dimensions = element_of(typ), 1
         if element is not INTERVAL:

@@ -27,7 +27,7 @@ ReadAttribute = Callable[[t.Attribute, str], Any]
 
 
 def read_record(typ: t.PgType, text: str, read: ReadAttribute) -> dict[str, Any]:
-    """The value that a row literal stands for. Raises InvalidTextRepresentation."""
+    """Return the value that a row literal represents. Raises InvalidTextRepresentation."""
     body = text.lstrip(_SPACE)
     if not body.startswith("("):
         raise _malformed_literal(text, "Missing left parenthesis.")
@@ -59,7 +59,7 @@ def _read(attribute: t.Attribute, text: str, read: ReadAttribute) -> Any:
 
 
 def _plain(field: str) -> str:
-    """Without quotes and escapes."""
+    """Return a field without quotes and escapes."""
     return "".join(
         _ESCAPED.sub(lambda m: m[1] or m[2], quoted) if bare is None and escaped is None else escaped or bare
         for quoted, escaped, bare in (piece.groups() for piece in _PIECE.finditer(field))

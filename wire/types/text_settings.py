@@ -22,20 +22,19 @@ ByteaOutput = Literal["hex", "escape"]
 
 
 def split_date_style(value: str) -> tuple[DateFormat, DateOrder]:
-    """The two halves of a DateStyle as SHOW prints it: `ISO, MDY`."""
+    """Return the two halves of a DateStyle as SHOW prints it: `ISO, MDY`."""
     form, _, order = value.partition(", ")
     return cast("DateFormat", form), cast("DateOrder", order)
 
 
 @dataclass(frozen=True, slots=True)
 class InputSettings:
-    """How text is read.
+    """The settings for reading text.
 
-    date_order: which field of 1/2/2003 is the day.
-    time_zone: the session's TimeZone, any spelling that `wire.types.time_zones.zone` knows.
-    interval_style: decides one thing: whether a leading minus of an SQL-standard interval is for all fields.
-    now: microseconds since 1970 UTC at which the transaction began, for 'now', 'today' and zones of a bare time.
-    client_encoding: PostgreSQL's name of the encoding that parameters arrive in.
+    date_order: which field of 1/2/2003 is the day. time_zone: the session's TimeZone, any spelling that
+    `wire.types.time_zones.zone` knows. interval_style: decides only whether a leading minus of an SQL-standard interval
+    applies to all fields. now: microseconds since 1970 UTC at which the transaction began, for 'now', 'today' and zones
+    of a bare time. client_encoding: PostgreSQL's name of the encoding in which parameters arrive.
     """
 
     date_order: DateOrder = "MDY"
@@ -46,7 +45,7 @@ class InputSettings:
 
     @classmethod
     def read(cls, get: Callable[[str], str], now: int) -> InputSettings:
-        """From a session's settings: `get(name)` is the value as SHOW prints it."""
+        """Read a session's settings. get: returns a setting's value as SHOW prints it."""
         return cls(
             split_date_style(get("DateStyle"))[1],
             get("TimeZone"),
@@ -58,7 +57,7 @@ class InputSettings:
 
 @dataclass(frozen=True, slots=True)
 class OutputSettings:
-    """How values are written; the names are those of PostgreSQL's settings, DateStyle in its two halves."""
+    """The settings for writing values; the names are those of PostgreSQL's settings, DateStyle in its two halves."""
 
     date_format: DateFormat = "ISO"
     date_order: DateOrder = "MDY"
@@ -70,7 +69,7 @@ class OutputSettings:
 
     @classmethod
     def read(cls, get: Callable[[str], str]) -> OutputSettings:
-        """From a session's settings: `get(name)` is the value as SHOW prints it."""
+        """Read a session's settings. get: returns a setting's value as SHOW prints it."""
         date_format, date_order = split_date_style(get("DateStyle"))
         return cls(
             date_format,

@@ -18,9 +18,11 @@ _REMEMBERED: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """An enum or a composite type. oid, array: its own and its array type's. sql_name: how messages name it.
-    labels: an enum's, see `PgType`. attributes: a composite type's, each a name, a type, its modifier and its number; domains are
-    told as what is below them, since carriers know no more."""
+    """An enum or a composite type. oid, array: its own OID and its array type's. sql_name: its name in messages.
+    labels:
+    an enum's, see `PgType`. attributes: a composite type's, each a name, a type, its modifier and its number; a domain
+    is replaced by its base type, since carriers do not distinguish them.
+    """
 
     oid: int
     array: int
@@ -33,7 +35,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A type that users have made, for a process that has no catalog. is_array: the array type over it is meant."""
+    """A user-defined type, for a process that has no catalog. is_array: whether the array type over it is meant."""
 
     definition: Definition
     is_array: bool = False
@@ -45,13 +47,13 @@ TypeTold = int | Told
 
 @lru_cache(_REMEMBERED)
 def enum_type(oid: int, array: int, name: str, sql_name: str, labels: tuple[tuple[int, str], ...]) -> t.PgType:
-    """The one PgType of an enum."""
+    """Return the one PgType of an enum."""
     return _with_array(t.PgType(oid, name, 4, "E", False, 0, array, sql_name, carried=t.INT8, labels=labels))
 
 
 @lru_cache(_REMEMBERED)
 def composite_type(oid: int, array: int, name: str, sql_name: str, attributes: tuple[t.Attribute, ...]) -> t.PgType:
-    """The one PgType of a composite type, or of a table's rows."""
+    """Return the one PgType of a composite type, or of a table's rows."""
     return _with_array(t.PgType(oid, name, -1, "C", False, 0, array, sql_name, attributes=attributes))
 
 
@@ -72,14 +74,14 @@ def definition_of(typ: t.PgType) -> Definition:
 
 
 def type_told(typ: t.PgType) -> TypeTold:
-    """A type for another process."""
+    """Return a type in the form that other processes understand."""
     if typ.element_type is not None:
         return Told(definition_of(typ.element_type), is_array=True)
     return Told(definition_of(typ)) if typ.category in ("E", "C") else typ.oid
 
 
 def type_heard(said: TypeTold) -> t.PgType:
-    """The type that another process has told. Raises KeyError."""
+    """Return the type that another process has sent. Raises KeyError."""
     if isinstance(said, int):
         return t.BY_OID[said]
     typ = _make_type(said.definition)
