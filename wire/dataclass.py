@@ -31,7 +31,7 @@ _OPTIONS: Final = {"frozen", "slots", "kw_only", "eq", "weakref_slot"}
 
 
 def _dataclass(cls: type | None = None, /, **options: Any) -> Any:
-    """Make a dataclass, as `dataclasses.dataclass` does; see the module's docstring."""
+    """Make a dataclass, as `dataclasses.dataclass` does (see the module's docstring)."""
     if not (options.get("frozen") and options.get("slots")) or not options.keys() <= _OPTIONS:
         return dataclasses.dataclass(cls, **options)
     del options["frozen"]
@@ -66,8 +66,10 @@ def _frozen(cls: type, eq: bool, options: dict[str, Any]) -> Any:
 
 
 def _deferred_init(made: Any, fields: Iterable[dataclasses.Field[Any]]) -> Callable[..., None]:
-    """An `__init__` that the first object of a class replaces by the compiled one: a process uses a part of its classes. Two
-    threads may both compile it."""
+    """Return an `__init__` that compiles the real one when the first object of a class is made, since a process uses
+    only
+    some of its classes. Two threads may both compile it.
+    """
 
     def init(self: Any, /, *given: Any, **named: Any) -> None:
         made.__init__ = compiled = _init(made, fields)
@@ -77,7 +79,7 @@ def _deferred_init(made: Any, fields: Iterable[dataclasses.Field[Any]]) -> Calla
 
 
 def _init(made: type, fields: Iterable[dataclasses.Field[Any]]) -> Callable[..., None]:
-    """Slots are set by their descriptors, past `__setattr__`."""
+    """Compile a class's `__init__`. It sets slots by their descriptors, which bypasses `__setattr__`."""
     ordered: list[str] = []
     keywords: list[str] = []
     lines: list[str] = []
@@ -113,7 +115,9 @@ def _init(made: type, fields: Iterable[dataclasses.Field[Any]]) -> Callable[...,
 
 @cache
 def _compile_init(text: str, given: tuple[str, ...]) -> Callable[..., Callable[..., None]]:
-    """Compile a function that makes an `__init__` of that text from the values of its free names. Many classes share one."""
+    """Compile a function that makes an `__init__` with this text from the values of its free names. Many classes share
+    one.
+    """
     scope: dict[str, Any] = {}
     indented = text.replace("\n", "\n ")
     exec(f"def make({', '.join(given)}):\n {indented}\n return __init__", scope)  # noqa: S102 (texts of fields' names)
@@ -122,7 +126,7 @@ def _compile_init(text: str, given: tuple[str, ...]) -> Callable[..., Callable[.
 
 
 def _make_comparisons(fields: Iterable[dataclasses.Field[Any]]) -> tuple[Callable[..., Any], Callable[..., int]]:
-    """`__eq__` and `__hash__`."""
+    """Return `__eq__` and `__hash__`."""
     compared = _getter([f.name for f in fields if f.compare])
     hashed = _getter([f.name for f in fields if (f.compare if f.hash is None else f.hash)])
 
@@ -148,7 +152,10 @@ def _repr(self: Any) -> str:
 
 
 def _setattr(_self: Any, name: str, _value: object) -> None:
-    """Refuse any name, a field or not. (The standard decorator's own raises TypeError for others, as it makes the class twice.)"""
+    """Refuse to set any name, a field or not. (The standard decorator's own method raises TypeError for names that are
+    not
+    fields, since the decorator makes the class twice.)
+    """
     raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
 
 

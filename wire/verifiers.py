@@ -39,7 +39,7 @@ _MD5: Final = re.compile(r"md5[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class ScramVerifier:
-    """salt, stored_key, server_key: as in RFC 5802."""
+    """A SCRAM-SHA-256 verifier. salt, stored_key, server_key: as in RFC 5802."""
 
     salt: bytes
     iterations: int
@@ -52,7 +52,7 @@ class ScramVerifier:
 
     @classmethod
     def read(cls, text: str) -> ScramVerifier | None:
-        """None for what is no verifier."""
+        """Parse a verifier; None for any other text."""
         match = _SCRAM.fullmatch(text)
         if match is None:
             return None
@@ -66,7 +66,9 @@ class ScramVerifier:
 
     @classmethod
     def of(cls, password: str, salt: bytes | None = None, iterations: int = _ITERATIONS) -> ScramVerifier:
-        """salt: by chance if not given. Raises InvalidParameterValue for a password that SASLprep forbids."""
+        """Make the verifier of a password. salt: random if not given. Raises InvalidParameterValue for a password that
+        SASLprep forbids.
+        """
         # With it comes a reader of certificates; a member whose clients are trusted needs neither.
         from scramp import ScramException, ScramMechanism
 
@@ -105,12 +107,15 @@ def md5_digest(password: str, role: str) -> str:
 
 
 def md5_answer(digest: str, salt: bytes) -> str:
-    """Return the answer of a client that knows the password of which `digest` was made."""
+    """Return the answer of a client that knows the password from which `digest` was made."""
     return "md5" + _md5(digest.removeprefix("md5").encode() + salt)
 
 
 def is_too_costly(verifier: ScramVerifier) -> bool:
-    """Whether no password is to be compared with it: the role chose the cost, and this member pays for it."""
+    """Return whether a verifier is too costly to check a password against: the role chooses the cost, and this member
+    pays
+    for it.
+    """
     return verifier.iterations > ITERATIONS_MAX or len(verifier.salt) > _SALT_BYTES_MAX
 
 
@@ -119,7 +124,7 @@ def is_md5(verifier: str) -> bool:
 
 
 def proves(verifier: str, role: str, password: str) -> bool:
-    """Whether a password is the one of which the verifier was made. Takes up to a second, without the interpreter's lock."""
+    """Return whether a verifier was made from this password. Takes up to a second, without the interpreter lock."""
     if is_md5(verifier):
         return hmac.compare_digest(md5_digest(password, role), verifier)
     scram = ScramVerifier.read(verifier)
@@ -134,7 +139,10 @@ def proves(verifier: str, role: str, password: str) -> bool:
 
 
 def stand_in(role: str, secret: bytes) -> ScramVerifier:
-    """Nobody knows its password, and nobody can tell it from another."""
+    """Return a verifier for a role that has none. No password matches it, and a client cannot distinguish it from a
+    real
+    one.
+    """
     salt = hmac.digest(secret, role.encode(), "sha256")[:_SALT_BYTES]
     return ScramVerifier(salt, _ITERATIONS, bytes(_KEY_BYTES), bytes(_KEY_BYTES))
 

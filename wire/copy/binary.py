@@ -35,7 +35,9 @@ _END: Final = -1
 
 
 class BinaryReader:
-    """See the module's docstring. table, names: of the columns, for errors. A block's columns are arrays of bytes."""
+    """The reader of the binary format (see the module's docstring). table, names: the table's name and those of the
+    columns, for errors. A block's columns are arrays of bytes.
+    """
 
     def __init__(self, table: str, names: Sequence[str]) -> None:
         self._table = table
@@ -46,14 +48,14 @@ class BinaryReader:
         self._rows = 0
 
     def feed(self, piece: bytes) -> Iterator[Block]:
-        """The rows that are whole now, if they are many enough."""
+        """Yield the complete rows, once there are enough of them."""
         for at in range(0, len(piece), BLOCK_BYTES):
             self._held += piece[at : at + BLOCK_BYTES]
             if len(self._held) >= self._wanted:
                 yield from self._blocks(final=False)
 
     def finish(self) -> Iterator[Block]:
-        """There is no more: the rest."""
+        """Yield the remaining rows: no more bytes will come."""
         yield from self._blocks(final=True)
 
     def _blocks(self, *, final: bool) -> Iterator[Block]:
@@ -95,7 +97,10 @@ class BinaryReader:
     # -- rows ----------------------------------------------------------------------------------------------------
 
     def _row_starts(self, data: bytes) -> tuple[Ints, int]:
-        """Where whole rows begin, one after another from the first byte on; and where the last of them ends."""
+        """Return the positions where complete rows begin, one after another from the first byte on, and the position
+        where
+        the last of them ends.
+        """
         raw = np.frombuffer(data, np.uint8)
         width = len(self._names)
         if len(raw) < 2:
@@ -120,7 +125,7 @@ class BinaryReader:
         return places[reached], int(ends[reached[-1]]) if len(reached) else 0
 
     def _ends(self, raw: Bytes1D, places: Ints) -> tuple[Ints, Bools]:
-        """Where rows end that begin there, and which of them are whole."""
+        """Return the positions where rows would end that begin at these places, and whether each row is complete."""
         at, whole = places + 2, np.ones(len(places), np.bool_)
         for _ in self._names:
             sizes, known = _sizes(raw, at)
@@ -147,7 +152,7 @@ class BinaryReader:
     # -- behind the rows -----------------------------------------------------------------------------------------
 
     def _behind(self, rest: bytes, *, final: bool) -> SqlError | None:
-        """Return the error in bytes that are not a whole row; note the trailer where they are it."""
+        """Return the error in bytes that are not a complete row. Notes the trailer if the bytes are the trailer."""
         line, after = self._rows + 1, BadCopyFileFormat("received copy data after EOF marker")
         if self._ended:
             return self._add_context(after, line) if rest else None
@@ -164,7 +169,7 @@ class BinaryReader:
         return self._in_row(rest, line, final=final)
 
     def _in_row(self, rest: bytes, line: int, *, final: bool) -> SqlError | None:
-        """Return the error of a row that is not whole and never will be."""
+        """Return the error of a row that is incomplete and cannot become complete."""
         at = 2
         for name in self._names:
             if at + 4 <= len(rest):
@@ -186,7 +191,7 @@ class BinaryReader:
 
 
 def _sizes(raw: Bytes1D, at: Ints) -> tuple[Ints, Bools]:
-    """The lengths that stand at these places, and which of them do."""
+    """Return the lengths stored at these positions, and which of them are within the data."""
     known = at + 4 <= len(raw)
     safe = np.where(known, at, 0)
     size = np.zeros(len(at), np.uint32)

@@ -9,7 +9,7 @@ from wire.types.byte_columns import as_binary, constant, fixed_array, join, offs
 
 
 class JsonLines:
-    """Batches have one column, the objects' texts."""
+    """Writes batches that have one column, the texts of the objects."""
 
     def header(self) -> memoryview:
         return memoryview(b"")

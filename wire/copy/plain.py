@@ -25,7 +25,7 @@ _TRIES: Final = 64
 
 
 def cut(data: bytes, layout: Layout) -> int:
-    """How many bytes are whole rows, if the rows are plain; 0 where that is not found out quickly."""
+    """Return how many bytes are complete rows, if the rows are plain; 0 if this cannot be found quickly."""
     at = data.rfind(b"\n") + 1
     if not layout.csv:
         return at
@@ -40,7 +40,9 @@ def cut(data: bytes, layout: Layout) -> int:
 
 
 def columns(data: bytes, layout: Layout, width: int, *, crnl: bool) -> list[pa.StringArray] | None:
-    """The columns of whole rows, text or null; None where they are not plain. crnl: whether lines end with both."""
+    r"""Return the columns of complete rows, text or null; None if the rows are not plain. crnl: whether lines end with
+    `\r\n`.
+    """
     if not width or layout.force_null or layout.force_not_null or not _plain(data, layout, crnl=crnl):
         return None
     if width > 1 and (data.startswith((b"\n", b"\r")) or b"\n\n" in data or b"\n\r" in data):
@@ -79,7 +81,7 @@ def _plain(data: bytes, layout: Layout, *, crnl: bool) -> bool:
 
 
 def _fields_quoted(data: bytes, layout: Layout) -> bool:
-    """Whether quotes stand only around whole fields, and doubled within."""
+    """Return whether quotes occur only around whole fields, and doubled within them."""
     if layout.quote not in data:
         return True
     raw = np.frombuffer(data, np.uint8)

@@ -51,7 +51,7 @@ def marks(data: Bytes1D, layout: Layout) -> Marks:
 
 
 def _find_doubled_quotes(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
-    """The quotes, which all toggle; and those that are not part of a value."""
+    """Return the quotes, all of which toggle, and those that are not part of a value."""
     quotes = places(data, layout.quote)
     if not len(quotes):
         return quotes, quotes
@@ -61,7 +61,9 @@ def _find_doubled_quotes(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
 
 
 def _find_escaped_quotes(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
-    """The quotes that toggle; and, with the escapes before what they escape, what is not part of a value."""
+    """Return the quotes that toggle, and the bytes that are not part of a value: these quotes, and escapes before an
+    escaped byte.
+    """
     events = np.flatnonzero((data == layout.quote[0]) | (data == layout.escape[0]))
     if not len(events):
         return events, events
@@ -78,7 +80,7 @@ def _find_escaped_quotes(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
 
 
 def _compose_steps(steps: Ints) -> Ints:
-    """For each step, all up to it, one after the other."""
+    """Return for each step the composition of all steps up to it."""
     total, reach = steps.copy(), 1
     while reach < len(total):
         total[reach:] = _THEN[total[:-reach], total[reach:]]

@@ -35,7 +35,9 @@ _END_OF_DATA: Final = b"\\."
 
 
 class RowReader:
-    """See the module's docstring. table, names: of the columns, for errors and headers. encoding: what the bytes are in."""
+    """The reader of the text formats (see the module's docstring). table, names: the table's name and those of the
+    columns, for errors and headers. encoding: the encoding of the bytes.
+    """
 
     def __init__(self, layout: Layout, table: str, names: Sequence[str], encoding: str) -> None:
         self._layout = layout
@@ -51,7 +53,7 @@ class RowReader:
         self._over = False
 
     def feed(self, piece: bytes) -> Iterator[Block]:
-        """The rows that are whole now, if they are many enough. What follows the end of the data counts for nothing."""
+        """Yield the complete rows, once there are enough of them. Bytes after the end of the data are ignored."""
         for at in range(0, len(piece), BLOCK_BYTES):
             if self._over:
                 return
@@ -60,7 +62,7 @@ class RowReader:
                 yield from self._blocks(final=False)
 
     def finish(self) -> Iterator[Block]:
-        """There is no more: the rest."""
+        """Yield the remaining rows: no more bytes will come."""
         if not self._over:
             self._held += self._decode_piece(b"", final=True)
             yield from self._blocks(final=True)
@@ -89,7 +91,7 @@ class RowReader:
     # -- plain rows ----------------------------------------------------------------------------------------------
 
     def _plain(self, *, final: bool) -> Block | None:
-        """All rows that are whole, if they are plain."""
+        """Return all complete rows, if they are plain."""
         if self._end == b"\r":
             return None
         data = bytes(self._held)
@@ -119,7 +121,7 @@ class RowReader:
         )
 
     def _again(self, data: bytes, lines: int) -> Rows:
-        """Rows that were plain, with their places."""
+        """Return rows that were read as plain, with their positions."""
         again = RowReader(self._layout, self._table, self._names, "UTF8")
         again._end, again._lines, again._held = self._end, lines, bytearray(data)
         return again._rows(final=True)[0]
@@ -127,7 +129,7 @@ class RowReader:
     # -- rows ----------------------------------------------------------------------------------------------------
 
     def _rows(self, *, final: bool) -> tuple[Rows, SqlError | None]:
-        """All rows that are whole, taken from what is held."""
+        """Take all complete rows out of the held bytes."""
         data = np.frombuffer(bytes(self._held), np.uint8)
         if final:
             data = self._terminate_last_row(data)
@@ -159,7 +161,7 @@ class RowReader:
         return quoted.marks(data, self._layout) if self._layout.csv else text.marks(data, self._layout)
 
     def _terminate_last_row(self, data: Bytes1D) -> Bytes1D:
-        """The last row with the end that it may lack."""
+        """Return the data with a line end after the last row, if it has none."""
         if not len(data):
             return data
         if not self._layout.csv and len(escapes := text.find_escapes(data)) and escapes[-1] == len(data) - 1:
@@ -179,7 +181,7 @@ class RowReader:
         return self._columns.add_context(BadCopyFileFormat("unterminated CSV quoted field"), number, line)
 
     def _upto_end_of_data(self, data: Bytes1D, marks: Marks) -> tuple[Bytes1D, Marks, SqlError | None]:
-        r"""The data before a line `\.`, if there is one. In the text format it may stand nowhere else."""
+        r"""Return the data before a line `\.`, if there is one. In the text format `\.` is an error anywhere else."""
         raw = data.tobytes()
         at = raw.find(_END_OF_DATA)
         if at < 0:
@@ -199,7 +201,7 @@ class RowReader:
         return data, marks, None
 
     def _row_ends(self, data: Bytes1D, marks: Marks, *, final: bool) -> tuple[Ints, Ints, SqlError | None]:
-        """Where rows end and the next ones begin; and what is wrong behind the last of them."""
+        """Return the positions where rows end and where the next ones begin, and the error after the last of them."""
         ends = marks.separators[marks.ends]
         if not final and len(ends) and ends[-1] == len(data) - 1 and data[ends[-1]] == 13:
             ends = ends[:-1]  # whether a newline follows is not known yet

@@ -40,7 +40,7 @@ def marks(data: Bytes1D, layout: Layout) -> Marks:
 
 
 def find_escapes(data: Bytes1D) -> Ints:
-    """The backslashes that are not themselves taken by one."""
+    """Return the backslashes that are not themselves escaped."""
     found = places(data, b"\\")
     if not len(found):
         return found

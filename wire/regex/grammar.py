@@ -67,7 +67,9 @@ class Choice(Node):
 
 @dataclass(frozen=True, slots=True)
 class Repeat(Node):
-    """`most` None: without bound. exact: written `{m}`, which prefers what the part does; `{m,m}` prefers long or short matches."""
+    """A repetition. most: None is unbounded. exact: whether it is written `{m}`, which keeps the preference of the
+    repeated part; `{m,m}` has its own preference for long or short matches.
+    """
 
     part: Node
     least: int
@@ -97,7 +99,7 @@ class Assertion(Node):
 
 @dataclass(frozen=True, slots=True)
 class Look(Node):
-    """Lookahead, or lookbehind when `behind`."""
+    """A lookahead, or a lookbehind if `behind`."""
 
     part: Node
     behind: bool
@@ -114,7 +116,7 @@ class Backreference(Node):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options that letters stand for; `every` is the functions' own `g`."""
+    """The options that letters represent; `every` is the `g` of the functions."""
 
     ignore_case: bool = False
     dot_excludes_newline: bool = False
@@ -126,7 +128,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern read: its tree, how many groups it captures, and the options that hold for it."""
+    """A parsed pattern: its tree, the number of its capturing groups, and the options that apply to it."""
 
     tree: Node
     groups: int
@@ -138,7 +140,9 @@ def _error(words: str) -> InvalidRegularExpression:
 
 
 def read_options(letters: str, options: Options | None = None, *, embedded: bool = False) -> Options:
-    """Options by their letters, later ones overriding. Raises 22023 (2201B when embedded) for an unknown letter."""
+    """Return options by their letters; later letters override earlier ones. Raises 22023 (2201B when embedded) for an
+    unknown letter.
+    """
     found = options or Options()
     for letter in letters:
         if letter == "g" and not embedded:
@@ -169,7 +173,7 @@ _OPTION: Final[dict[str, dict[str, bool]]] = {
 
 
 def read(text: str, options: Options) -> Pattern:
-    """A pattern by PostgreSQL's rules. Raises 2201B, or 54001 for parentheses that nest too deeply."""
+    """Parse a pattern by PostgreSQL's rules. Raises 2201B, or 54001 for parentheses that nest too deeply."""
     if options.literal:
         return _literally(text, options)
     if text.startswith("***="):
@@ -213,7 +217,7 @@ _DEPTH_MAX: Final = 500
 
 
 class _Reader:
-    """Recursive descent over the text; `at` is the next character's index."""
+    """A recursive descent parser over the text. at: the index of the next character."""
 
     def __init__(self, text: str, options: Options) -> None:
         self.text, self.options, self.at, self.groups, self.depth = text, options, 0, 0, 0
@@ -283,7 +287,7 @@ class _Reader:
         return least, most
 
     def peek(self) -> str:
-        """The next character that counts; expanded syntax passes over white space and comments."""
+        """Return the next significant character. Expanded syntax skips white space and comments."""
         while self.options.expanded and self.at < len(self.text):
             if self.text[self.at].isspace():
                 self.at += 1
@@ -375,7 +379,7 @@ class _Reader:
         return self.with_both_cases(literal(self.character_entry(char)))
 
     def backreference(self, first: str) -> int | None:
-        """A group's number; None where the digits are an octal number."""
+        """Return a group's number; None if the digits are an octal number."""
         end = self.at
         while is_digits(self.text[end : end + 1]):
             end += 1
@@ -388,7 +392,7 @@ class _Reader:
         return None
 
     def character_entry(self, char: str) -> int:
-        """The code point that a character-entry escape stands for."""
+        """Return the code point of a character-entry escape."""
         if char in _ENTRY:
             return _ENTRY[char]
         if char == "c":
@@ -466,7 +470,7 @@ class _Reader:
         ranges.append((low, high))
 
     def bracket_char(self, names: set[str] | None) -> int | None:
-        """One character of a bracket expression; None after a class escape, which goes to `names`."""
+        """Return one character of a bracket expression; None after a class escape, which is added to `names`."""
         if self.text.startswith(("[.", "[="), self.at):
             element = self.delimited_text(self.text[self.at + 1])
             if len(element) != 1:
@@ -502,7 +506,7 @@ class _Reader:
     # -- letter case
 
     def with_both_cases(self, chars: Chars) -> Chars:
-        """With both cases of every letter, when case is ignored."""
+        """Add the other case of every letter, if case is ignored."""
         if not self.options.ignore_case:
             return chars
         names = frozenset("alpha" if name in ("upper", "lower") else name for name in chars.names)
@@ -518,7 +522,7 @@ _CASED_MOST: Final = 2000
 
 
 def other_cases(point: int) -> list[int]:
-    """A letter in its other case, by the simple mapping."""
+    """Return the other cases of a letter, by the simple mapping."""
     char = chr(point)
     mapped = (char.lower(), char.upper())
     return [ord(other) for other in mapped if len(other) == 1 and other != char]
