@@ -67,8 +67,7 @@ def _frozen(cls: type, eq: bool, options: dict[str, Any]) -> Any:
 
 def _deferred_init(made: Any, fields: Iterable[dataclasses.Field[Any]]) -> Callable[..., None]:
     """Return an `__init__` that compiles the real one when the first object of a class is made, since a process uses
-    only
-    some of its classes. Two threads may both compile it.
+    only some of its classes. Two threads may both compile it.
     """
 
     def init(self: Any, /, *given: Any, **named: Any) -> None:
@@ -153,8 +152,7 @@ def _repr(self: Any) -> str:
 
 def _setattr(_self: Any, name: str, _value: object) -> None:
     """Refuse to set any name, a field or not. (The standard decorator's own method raises TypeError for names that are
-    not
-    fields, since the decorator makes the class twice.)
+    not fields, since the decorator makes the class twice.)
     """
     raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
 

@@ -35,9 +35,9 @@ class SqlError(Exception):
         position: 1-based character offset into the statement's text, or None.
         sqlstate: overrides the class's code (for errors that arrive from elsewhere with their code).
         about: the objects that the error is about, or None.
-    context: the place of the error if it is not in the statement, such as a line of COPY's input. row: the number of
-    the row that the error is about, among those that a statement writes, from 0; None: not known. routine: the routine
-    of PostgreSQL that raises the error, for errors that clients recognise by it.
+    context: the place of the error if it is not in the statement, such as a line of COPY's input.
+    row: the number of the row that the error is about, among those that a statement writes, from 0; None: not known.
+    routine: the routine of PostgreSQL that raises the error, for errors that clients recognise by it.
     """
 
     sqlstate: str
@@ -98,8 +98,7 @@ class FeatureNotSupported(SqlError):
 
 class CachedPlanChanged(FeatureNotSupported):
     """A prepared statement's result type has changed. Drivers that prepare statements automatically recognise this
-    error
-    by its routine, and prepare again.
+    error by its routine, and prepare again.
     """
 
     routine = "RevalidateCachedQuery"

@@ -113,8 +113,7 @@ def md5_answer(digest: str, salt: bytes) -> str:
 
 def is_too_costly(verifier: ScramVerifier) -> bool:
     """Return whether a verifier is too costly to check a password against: the role chooses the cost, and this member
-    pays
-    for it.
+    pays for it.
     """
     return verifier.iterations > ITERATIONS_MAX or len(verifier.salt) > _SALT_BYTES_MAX
 
@@ -140,8 +139,7 @@ def proves(verifier: str, role: str, password: str) -> bool:
 
 def stand_in(role: str, secret: bytes) -> ScramVerifier:
     """Return a verifier for a role that has none. No password matches it, and a client cannot distinguish it from a
-    real
-    one.
+    real one.
     """
     salt = hmac.digest(secret, role.encode(), "sha256")[:_SALT_BYTES]
     return ScramVerifier(salt, _ITERATIONS, bytes(_KEY_BYTES), bytes(_KEY_BYTES))

@@ -1,6 +1,5 @@
 """The preinstalled extension that owns everything a member has beyond PostgreSQL: the schema `sluice`, and the server
-of
-foreign tables, which are files or tables of other systems; and the initial privileges of PUBLIC on the system's own
+of foreign tables, which are files or tables of other systems; and the initial privileges of PUBLIC on the system's own
 objects (pg_init_privs).
 
 PostgreSQL marks objects this way that are not part of a database's definition: a dump leaves an extension's members

@@ -1,6 +1,6 @@
 """The activity of this session and of others: pg_stat_activity, pg_cursors, pg_prepared_statements,
-pg_stat_progress_copy,
-_vacuum, _analyze and _cluster, and `sluice.connections`, the addresses of the two ends of each session's connection.
+pg_stat_progress_copy, _vacuum, _analyze and _cluster, and `sluice.connections`, the addresses of the two ends of each
+session's connection.
 
 pg_stat_activity and the progress of statements cover all members, which are asked when the rows are made, as in
 `engine.pg_catalog.cluster`; the others cover this member.

@@ -1,6 +1,5 @@
 """pg_settings: the settings that exist here and no others. PostgreSQL's settings have PostgreSQL's category,
-description
-and unit, by which clients may look for them.
+description and unit, by which clients may look for them.
 
 A value is a number of its unit, as in PostgreSQL: `work_mem` is 4096, of kB, where SHOW prints 4MB.
 

@@ -1,6 +1,5 @@
 """pg_stats: ANALYZE's statistics of columns, in PostgreSQL's terms. A role sees only the columns that it may read,
-since
-statistics contain values of the rows.
+since statistics contain values of the rows.
 
 `correlation` is null: rows are in files, and their order is not defined.
 """

@@ -1,6 +1,5 @@
 """Stored expressions of one snapshot with their names marked, so that each session prints the names as its own search
-path
-requires (`engine.sql.deparse.stored_names`).
+path requires (`engine.sql.deparse.stored_names`).
 """
 
 from __future__ import annotations

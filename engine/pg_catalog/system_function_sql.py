@@ -1,7 +1,6 @@
 # ruff: noqa: S608 -- the texts are made of one another, and of nothing that comes from outside
 """Functions over the system catalog, as the SQL text of the queries that compute them. PostgreSQL defines some of them
-in
-SQL too (system_functions.sql, information_schema.sql).
+in SQL too (system_functions.sql, information_schema.sql).
 
 `scalars` return a value and `TABLES` rows, in FROM; both are keyed by name and number of arguments. `$n` in a text is
 an argument and `{path}` is the search path (`engine.sql.binder.inlined` substitutes them). The names inside a text are

@@ -98,8 +98,7 @@ class BinaryReader:
 
     def _row_starts(self, data: bytes) -> tuple[Ints, int]:
         """Return the positions where complete rows begin, one after another from the first byte on, and the position
-        where
-        the last of them ends.
+        where the last of them ends.
         """
         raw = np.frombuffer(data, np.uint8)
         width = len(self._names)

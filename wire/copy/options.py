@@ -12,8 +12,7 @@ Header = Literal["none", "present", "match"]
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The layout of rows. delimiter, and quote and escape, which only CSV has: one byte each. null: the representation
-    of
-    null, in the server's encoding.
+    of null, in the server's encoding.
 
     csv: whether it is CSV rather than PostgreSQL's text format. force_quote: columns (by number) whose values are
     always quoted. force_not_null, force_null: columns whose `null` is text, and whose quoted `null` is null.

@@ -39,8 +39,7 @@ class Cut:
 @dataclass(frozen=True, slots=True)
 class Block:
     """Rows as columns. columns: one for each name, text or null. error: the error after these rows; cut: the row that
-    the
-    error is about, if that row is too short.
+    the error is about, if that row is too short.
 
     line: returns for a row the number of the line on which it ends, and the row as it was sent, if that can be shown.
     numbers: returns the line numbers of all rows; if they ascend one by one, the first.

@@ -1,6 +1,5 @@
 """Rows as COPY TO writes them: one CopyData message, or one line of a file, for each row; all rows of a batch are
-written
-at once (copyto.c: CopyOneRowTo).
+written at once (copyto.c: CopyOneRowTo).
 
 The protocol's chapter promises one row a message, and drivers split rows by messages. The messages are built as those
 of `wire.pg.datarow` are: columns of bytes side by side, joined with one kernel.
@@ -40,8 +39,7 @@ _LETTERS: Final = {8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r"}
 
 class RowWriter:
     """Writes the batches of one COPY. columns: descriptions of the batches' columns. settings: the output settings,
-    with
-    the encoding of the result.
+    with the encoding of the result.
 
     names: the names in a header. framed: whether each row is a message.
     """

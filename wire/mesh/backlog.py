@@ -1,6 +1,5 @@
 """The batches of a stream at its sender: batches that wait for credit and, if the stream outlives its connections,
-batches
-that the receiver has not confirmed yet. No I/O.
+batches that the receiver has not confirmed yet. No I/O.
 
 Batches are numbered from 0 over all connections that carry the stream. With F = first, S = sent, O = offered:
 

@@ -79,8 +79,7 @@ class State(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class BatchArrived:
     """A batch (`rows` > 0), or the end of the stream without a batch. cost: the bytes to pass to `release` once the
-    batch
-    has left.
+    batch has left.
     """
 
     body: bytearray
@@ -146,8 +145,7 @@ class DataSender:
 
     def send_pending(self) -> _Chunks:
         """Return the frames of the pending batches that credit now covers, and the announcement of a batch larger than
-        the
-        window. The owner calls this after each Ok and FlowControl.
+        the window. The owner calls this after each Ok and FlowControl.
         """
         chunks: list[bytes | memoryview] = []
         while self.state is State.OPEN and self.has_pending:

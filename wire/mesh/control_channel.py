@@ -20,8 +20,8 @@
 
 Goodbye is allowed in every state but CLOSED, and leads to CLOSED.
 
-**The handshake** is a mutual challenge and response. A proof is HMAC-SHA256, keyed by the cluster's secret, over
-the prover's role and the frames of Hello and Welcome as they were sent. These frames hold both nonces (no replay), both
+**The handshake** is a mutual challenge and response. A proof is HMAC-SHA256, keyed by the cluster's secret, over the
+prover's role and the frames of Hello and Welcome as they were sent. These frames hold both nonces (no replay), both
 identities and addresses (no relay in another member's name), and cluster and version (no downgrade). The role prevents
 that a proof is reflected to its maker. The end that dialled proves first, so that a stranger who only connects receives
 no proof against which it could test guesses of the secret. The secret keeps strangers out; it neither encrypts nor
@@ -89,8 +89,7 @@ class Refused(RemoteProtocolError):
 @dataclass(frozen=True, slots=True)
 class Introduced:
     """The peer has stated its identity; the owner answers with `proceed` or `goodbye`. At the end that accepted, the
-    peer
-    has proved it already; at the other end not yet.
+    peer has proved it already; at the other end not yet.
     """
 
     identity: Identity
@@ -125,7 +124,8 @@ class ControlChannel:
     """One end of a control connection (see the module's docstring).
 
     identity, cluster, secret: this member's; the secret is not empty. nonce: NONCE_BYTES random bytes, used for this
-    connection only. dialled: whether this end made the connection.
+        connection only.
+    dialled: whether this end made the connection.
     """
 
     def __init__(self, identity: Identity, cluster: str, secret: bytes, nonce: bytes, *, dialled: bool) -> None:
@@ -182,8 +182,8 @@ class ControlChannel:
 
     def buffer_updated(self, count: int) -> Iterator[ControlEvent]:
         """Return the events in the `count` bytes written to `buffer()`. The caller exhausts them, and answers each
-        before
-        it takes the next. Raises RemoteProtocolError.
+        before it takes the next.
+        Raises RemoteProtocolError.
         """
         return self._events(self._reader.buffer_updated(count))
 

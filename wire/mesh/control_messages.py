@@ -70,8 +70,7 @@ class Welcome(ControlMessage, frozen=True):
 
 class Proof(ControlMessage, frozen=True):
     """The proof that the sender knows the cluster's secret. The dialling end sends it first; the other end sends it as
-    it
-    accepts.
+    it accepts.
     """
 
     code: bytes
@@ -168,9 +167,8 @@ class ChannelDeny(ControlMessage, frozen=True):
 
 class Produced(ControlMessage, frozen=True):
     """Sender's member to receiver's member: instance `sender` of the edge's producer has finished. rows: the streams
-    that
-    it opened, by partition, each with the number of its rows as Spark reports it in the task's result. It is sent if
-    the streams were not known before (Spark's partitions).
+    that it opened, by partition, each with the number of its rows as Spark reports it in the task's result. It is sent
+    if the streams were not known before (Spark's partitions).
     """
 
     query: str
@@ -207,8 +205,7 @@ class CancelBackend(ControlMessage, frozen=True):
 
 class Notified(ControlMessage, frozen=True):
     """Member to all members: a transaction of session `pid` has sent these notifications with NOTIFY, each a channel
-    and a
-    payload.
+    and a payload.
     """
 
     pid: int
@@ -232,7 +229,8 @@ class MoveCursor(ControlMessage, frozen=True):
     """Member to initiator: a FETCH or MOVE of this query's cursor, or the rest of one after a page.
 
     count: None is ALL. rows: whether the rows are wanted, or only their number (MOVE). page_bytes: the approximate size
-    of the answer. position: the position that the cursor must have, if this continues a FETCH.
+        of the answer.
+    position: the position that the cursor must have, if this continues a FETCH.
     """
 
     request: int
@@ -275,8 +273,7 @@ class ReadPartition(ControlMessage, frozen=True):
 
 class CursorDescribed(ControlMessage, frozen=True):
     """The answer to `DescribeCursor`, with the columns as its body (`wire.mesh.cursor_columns`). binary: as the cursor
-    was
-    declared.
+    was declared.
     """
 
     request: int
@@ -285,8 +282,7 @@ class CursorDescribed(ControlMessage, frozen=True):
 
 class CursorMoved(ControlMessage, frozen=True):
     """The answer to `MoveCursor` and `ReadPartition`. The body has the rows as an Arrow IPC stream; it is empty if
-    there
-    are none.
+    there are none.
 
     passed: the number of rows. position: the cursor's position now. last: whether the movement is complete.
     """
@@ -322,8 +318,7 @@ class CursorSettled(ControlMessage, frozen=True):
 
 class CursorAbandoned(ControlMessage, frozen=True):
     """Member to initiator: nobody waits for this MoveCursor or ReadPartition any more, and the rows that it has passed
-    are
-    lost.
+    are lost.
     """
 
     request: int

@@ -1,6 +1,5 @@
 """The fields of an error beyond its texts, as members send them to each other: the position in the statement, the
-context,
-and the objects that the error is about. With them a client sees the same error whichever member found it.
+context, and the objects that the error is about. With them a client sees the same error whichever member found it.
 
 These fields are one field of each message that carries an error. It is the message's last field and may be absent: a
 member of an older version does not send it, and ignores it when it receives it.

@@ -50,7 +50,8 @@ class FrameReader:
     """The receiving half of a connection's framing.
 
     header_limit, body_limit: the largest header and body, in bytes, that the next frame may have; the owner sets them
-    as its state changes. preface: whether the peer must open with `PREFACE`.
+        as its state changes.
+    preface: whether the peer must open with `PREFACE`.
     """
 
     def __init__(self, *, preface: bool, body_limit: int = 0) -> None:

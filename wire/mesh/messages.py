@@ -32,12 +32,13 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
 class Open(Message, frozen=True):
     """Sender to receiver, the first message: the stream that this connection carries.
 
-    version: the sender's protocol version. channel, token: the receiving end, and the proof that the sender was given
-    its address. edge, partition, attempt: the stream. A later attempt at the same partition has a higher number. stage:
-    the sender's own name of the work unit, for finding out why an attempt failed. schema: fingerprint of the batches'
-    Arrow schema (its SHA-256), which both ends know from elsewhere. kept: if the stream outlives its connections, the
-    number of the first batch that the sender still has. A later attempt continues after the batches that the receiver
-    has. None: a later attempt sends the whole stream again.
+    version: the sender's protocol version.
+    channel, token: the receiving end, and the proof that the sender was given its address.
+    edge, partition, attempt: the stream. A later attempt at the same partition has a higher number.
+    stage: the sender's own name of the work unit, for finding out why an attempt failed.
+    schema: fingerprint of the batches' Arrow schema (its SHA-256), which both ends know from elsewhere.
+    kept: if the stream outlives its connections, the number of the first batch that the sender still has. A later
+        attempt continues after the batches that the receiver has. None: a later attempt sends the whole stream again.
     """
 
     version: int
@@ -74,8 +75,8 @@ class Deny(Message, frozen=True):
 class Batch(Message, frozen=True):
     """Sender to receiver, with an Arrow IPC record batch message as body. The length of the body is its cost in credit.
 
-    last: whether the stream ends here. The body of the last message may be empty; then there is no batch. remaining:
-    the sender's credits after this batch, as it knows them.
+    last: whether the stream ends here. The body of the last message may be empty; then there is no batch.
+    remaining: the sender's credits after this batch, as it knows them.
     """
 
     edge: int

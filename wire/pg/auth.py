@@ -1,6 +1,5 @@
 """Authentication methods as small state machines: they take the client's messages and return the messages to send,
-until
-access is granted or refused.
+until access is granted or refused.
 
 A session drives one machine between Startup and AuthenticationOk. The server decides which machine a connection gets
 (`server.auth.gate`). The machines use no clock, no socket and no random numbers of their own: nonces and salts are
@@ -77,8 +76,7 @@ def password_failed(user: str) -> InvalidPassword:
 
 class Trust:
     """The method that accepts every client as the role that it names, either without a proof or because it has proved
-    its
-    identity already.
+    its identity already.
     """
 
     is_costly = False
@@ -131,8 +129,7 @@ class Md5Password:
 
 class Scram:
     """SCRAM-SHA-256. verifier: the role's, or the stand-in's of a doomed attempt. certificate: the server certificate
-    of
-    the TLS handshake, as PEM; None if there is no channel to bind. nonce: random printable characters.
+    of the TLS handshake, as PEM; None if there is no channel to bind. nonce: random printable characters.
     """
 
     is_costly = False

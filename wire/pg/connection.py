@@ -254,8 +254,7 @@ class Connection:
     @property
     def is_executing_on(self) -> bool:
         """Whether a complete Bind, Describe or Execute is next in the buffer. If so, `next_event` returns it, or
-        raises,
-        without more data, and the messages before it can still be answered afterwards.
+        raises, without more data, and the messages before it can still be answered afterwards.
         """
         if self.buffered_bytes < _HEAD_BYTES or self._buffer[self._at] not in _EXECUTING:
             return False
@@ -339,8 +338,7 @@ class Connection:
 
     def _refuse(self, length: int, successor: State) -> None:
         """Discard the received part of the message, and the rest when it arrives. Raises OutOfMemory, unless the
-        message
-        would be skipped anyway.
+        message would be skipped anyway.
         """
         error = self._budget.refusal(length)
         self._refused = length + 1 - self.buffered_bytes
@@ -440,8 +438,7 @@ class Connection:
 
     def release(self) -> bytes:
         """Hand the transport over to another protocol. Returns the bytes that were received and not taken, and closes
-        the
-        machine.
+        the machine.
         """
         rest = bytes(memoryview(self._buffer)[self._at :])
         self.close()

@@ -156,8 +156,7 @@ class RowEncoder:
 
 def _few_rows(kind: bytes | None, rows: int, columns: Sequence[Sequence[bytes | None]]) -> memoryview:
     """Return the same messages, built value by value. For a handful of rows this costs a tenth of the twenty or so
-    calls
-    into numpy and Arrow.
+    calls into numpy and Arrow.
     """
     out = bytearray()
     for row in range(rows):

@@ -1,6 +1,5 @@
 """The Arrow carrier of each PostgreSQL type: the contract between the code that produces batches and the code that
-encodes
-them.
+encodes them.
 
 Every batch that leaves an executor, crosses an edge of the mesh or is encoded for a client holds these Arrow types and
 no others. Executors cast to them at their boundary; `wire.pg.datarow` relies on them.
@@ -46,15 +45,14 @@ PG_EPOCH_MICROS: Final = PG_EPOCH_DAYS * 86_400_000_000
 
 class NumericScale(enum.Enum):
     """The rule for how many fractional digits of a numeric carrier are printed (PostgreSQL keeps a display scale in
-    each
-    value).
+    each value).
 
-    FIXED: all of the carrier's scale. Columns, sums, products: the planner knows their scale. TRIMMED: without trailing
-    zeros beyond `minimum`, as after a cast from float8 or from text of unknown scale. QUOTIENT: PostgreSQL's
-    select_div_scale: at least 16 significant digits, in base-10000 groups, so that the scale depends on the value: 20
-    digits below 1, 16 below 10^4, 12 below 10^8 and so on; never fewer than `minimum`. ROOT: numeric_sqrt's scale, 15
-    digits below 100, 13 below 10^4 and so on; never fewer than `minimum`. POWER: the scale of exp, ln and power: 16
-    digits less the value's decimal weight; never fewer than `minimum`.
+    FIXED: all of the carrier's scale. Columns, sums, products: the planner knows their scale.
+    TRIMMED: without trailing zeros beyond `minimum`, as after a cast from float8 or from text of unknown scale.
+    QUOTIENT: PostgreSQL's select_div_scale: at least 16 significant digits, in base-10000 groups, so that the scale
+        depends on the value: 20 digits below 1, 16 below 10^4, 12 below 10^8 and so on; never fewer than `minimum`.
+    ROOT: numeric_sqrt's scale, 15 digits below 100, 13 below 10^4 and so on; never fewer than `minimum`.
+    POWER: the scale of exp, ln and power: 16 digits less the value's decimal weight; never fewer than `minimum`.
     """
 
     FIXED = "fixed"

@@ -32,9 +32,8 @@ class ZoneOverflow(Exception):
 @dataclass(slots=True)
 class DateFields:
     """The date of a text. year_day: the day of the year, instead of month and day. bc: whether BC was written.
-    short_year:
-    whether the year has two digits. text_month: whether the month was a word. julian: whether the date was a Julian
-    day.
+    short_year: whether the year has two digits. text_month: whether the month was a word. julian: whether the date was
+    a Julian day.
     """
 
     year: int = 0
@@ -115,8 +114,7 @@ class ClockFields:
 @dataclass(slots=True)
 class ZoneFields:
     """The time zone of a text. offset: seconds east of Greenwich, as written. named: a zone by name, or by an
-    abbreviation
-    whose offset changes. summer: whether DST was written.
+    abbreviation whose offset changes. summer: whether DST was written.
     """
 
     offset: int | None = None

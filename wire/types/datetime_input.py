@@ -495,8 +495,7 @@ def read_timestamp(typ: t.PgType, text: str, typmod: int, settings: InputSetting
 
 def check_carried(micros: int) -> int:
     """Check that the carrier holds a timestamp. PostgreSQL counts from 2000, our carrier from 1970: the last thirty of
-    its
-    292,277 years do not fit.
+    its 292,277 years do not fit.
     """
     if micros >= TIMESTAMP_INFINITY:
         raise FeatureNotSupported("not supported: timestamps after 294247-01-10 04:00:54")

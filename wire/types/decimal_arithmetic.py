@@ -49,9 +49,8 @@ def round_decimals(values: Any, digits: int) -> Any:
 
 
 def divide_decimals(dividends: Any, divisors: Any) -> Any:
-    """Return the quotients of two arrays of decimal256 as `pc.divide` gives them, truncated toward zero at s1 + p2 -
-    s2 +
-    1 digits.
+    """Return the quotients of two arrays of decimal256 as `pc.divide` gives them, truncated toward zero at s1 + p2 - s2
+    + 1 digits.
     """
     quotients = pc.divide(dividends, divisors)
     if isinstance(quotients, pa.ChunkedArray):

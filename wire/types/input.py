@@ -65,10 +65,10 @@ def parse_text(typ: t.PgType, text: str, *, typmod: int = -1, settings: InputSet
     """Return the canonical value of `text` as a `typ`.
 
     typmod: the type's modifier, or -1; as in PostgreSQL's input functions, a string that is too long for it is an error
-    (an explicit cast, which truncates, is a conversion of its own). Names of objects (regclass, regtype ...) remain
-    text: code with access to the catalog looks them up. Raises SqlError as PostgreSQL does: 22P02, 22003, 22007, 22008,
-    22001 ...; FeatureNotSupported for a type without text input (pseudo-types, anonymous records) and for values that
-    no carrier holds.
+    (an explicit cast, which truncates, is a conversion of its own).
+    Names of objects (regclass, regtype ...) remain text: code with access to the catalog looks them up.
+    Raises SqlError as PostgreSQL does: 22P02, 22003, 22007, 22008, 22001 ...; FeatureNotSupported for a type without
+    text input (pseudo-types, anonymous records) and for values that no carrier holds.
     """
     if typ.oid in _VECTORS:
         return [parse_text(t.element_of(typ), word, settings=settings) for word in text.split()]

@@ -1,6 +1,5 @@
 r"""jsonpath, carried as the text that PostgreSQL prints, plus the parentheses that PostgreSQL omits. The type has
-neither
-equality nor order.
+neither equality nor order.
 
     read_jsonpath("strict $.a[*] ? (@ > 1)")     'strict $."a"[*]?(@ > 1)'
     read_jsonpath("$[($.a - 3).abs()]")          '$[($."a" - 3).abs()]', which PostgreSQL shows as '$[$."a" - 3.abs()]'
@@ -90,8 +89,7 @@ class _Token:
 @dataclass(slots=True)
 class Node:
     """A part of a path. steps: the steps that follow it, from left to right. condition: whether it is a condition, and
-    not
-    an expression.
+    not an expression.
 
     kind, value and args: `$`, `@`, `last`; `constant`: None or a boolean; `number`: a Decimal, trailing zeros as
     written; `string`, `variable`, `key`: the text; `method`: its name, args datetime's template; `any element`, `any

@@ -49,8 +49,7 @@ def subtype_of(typ: t.PgType) -> t.PgType:
 
 def pieces(text: str) -> Iterator[str]:
     """Yield the texts of the ranges, except for empty ones. Raises InvalidTextRepresentation when it comes to an
-    invalid
-    one.
+    invalid one.
     """
 
     def malformed_literal(detail: str) -> InvalidTextRepresentation:

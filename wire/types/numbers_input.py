@@ -121,8 +121,7 @@ def _has_nonzero_digit(word: str) -> bool:
 
 def _nearest_float4(value: float, word: str) -> float:
     """Return the float4 nearest to the number in `word`. Rounding by way of the float8 `value` is wrong in one case
-    only:
-    the float8 lies exactly between two float4s and the number does not.
+    only: the float8 lies exactly between two float4s and the number does not.
     """
     with np.errstate(over="ignore", under="ignore"):
         nearest = np.float32(value)

@@ -39,7 +39,8 @@ class EncodedColumn:
     """The properties of a result column that an encoder needs besides its batches.
 
     type, typmod: PostgreSQL's. display, minimum: a numeric's digits (`wire.types.carriers.NumericScale`), also inside
-    arrays. fields: the columns of an anonymous record, else empty.
+        arrays.
+    fields: the columns of an anonymous record, else empty.
     """
 
     type: t.PgType

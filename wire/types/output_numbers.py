@@ -225,8 +225,7 @@ def _notation(
 
 def numeric_text(array: pa.Array, display: NumericScale, minimum: int) -> ByteColumn:
     """Return decimal128 as text with the decimals that `display` prescribes. minimum: the least number of decimals if
-    they
-    depend on the value.
+    they depend on the value.
     """
     scale = array.type.scale
     if display is not NumericScale.FIXED and (display is not NumericScale.TRIMMED or minimum):
@@ -307,8 +306,7 @@ def _trim_zeros(text: pa.BinaryArray, scale: int) -> pa.BinaryArray:
 
 def value_scales(array: pa.Array, display: NumericScale, minimum: int) -> npt.NDArray[np.int64]:
     """Return how many decimals of each value are printed if its size decides (`NumericScale`), never more than the
-    carrier
-    has.
+    carrier has.
 
     For quotients PostgreSQL computes the scale from the first base-10000 digit of both operands. From the result alone,
     two things are known: a quotient that is a power of 10000 came from operands with equal first digits, which count as

@@ -196,8 +196,7 @@ def _write_timestamp(
     settings: OutputSettings,
 ) -> None:
     """Write timestamps. east: the offsets of timestamps with a zone. names: the zone's abbreviations and the index of
-    each
-    row's.
+    each row's.
     """
     # Added in parts, since the sum may not fit 64 bits at the calendar's end.
     days, micros = utc // DAY_MICROS, utc % DAY_MICROS
@@ -331,8 +330,7 @@ def _write_postgres(sheet: Sheet, fields: _Interval) -> None:
 
 def _write_verbose(sheet: Sheet, fields: _Interval) -> None:
     """Write `@ 1 year 2 mons 3 days 4 hours 5 mins 6.7 secs ago`: signs are relative to the first field, and inverted
-    if
-    it is negative.
+    if it is negative.
     """
     sheet.literal(b"@")
     written = np.zeros(sheet.rows, np.bool_)

@@ -56,15 +56,20 @@ class Attribute:
 class PgType:
     """One row of pg_type.
 
-    oid, name: as in pg_type (`int4`, not `integer`). length: typlen in bytes; -1 for variable length, -2 for C strings.
-    category: typcategory, one letter (chapter 10, table 53.65). preferred: typispreferred. element: OID of the element
-    type of a true array, else 0. array: OID of the array type over this one, else 0. sql_name: the name that
-    format_type prints (`integer`). carried: the built-in type as which values travel and are stored, in every engine,
-    carrier and file; None: as itself. Comparing these values compares the type's values. The form that a client sees is
-    the type's own. labels: an enum's labels, each with the number that carries it, in the enum's order; else empty.
-    element_type, array_type: of user-defined types, which are not in `BY_OID`. attributes: a composite type's, in their
-    order; its category is C. domain: a domain's definition. Expressions never have a domain's type, but its base type
-    (`base_of`): columns and casts are declared with the domain, and parameters are described with it.
+    oid, name: as in pg_type (`int4`, not `integer`).
+    length: typlen in bytes; -1 for variable length, -2 for C strings.
+    category: typcategory, one letter (chapter 10, table 53.65).
+    preferred: typispreferred.
+    element: OID of the element type of a true array, else 0.
+    array: OID of the array type over this one, else 0.
+    sql_name: the name that format_type prints (`integer`).
+    carried: the built-in type as which values travel and are stored, in every engine, carrier and file; None: as
+        itself. Comparing these values compares the type's values. The form that a client sees is the type's own.
+    labels: an enum's labels, each with the number that carries it, in the enum's order; else empty.
+    element_type, array_type: of user-defined types, which are not in `BY_OID`.
+    attributes: a composite type's, in their order; its category is C.
+    domain: a domain's definition. Expressions never have a domain's type, but its base type (`base_of`): columns and
+        casts are declared with the domain, and parameters are described with it.
     """
 
     oid: int
@@ -309,16 +314,14 @@ DIMENSIONS_SHIFT: Final = 27
 
 def array_modifier(typmod: int, dimensions: int) -> int:
     """Return the modifier that the catalog keeps for a column of arrays: its elements' modifier, and the declared
-    number
-    of dimensions.
+    number of dimensions.
     """
     return typmod if dimensions == 1 else (dimensions - 1 << DIMENSIONS_SHIFT) + typmod + 1
 
 
 def split_array_modifier(modifier: int) -> tuple[int, int]:
     """Return (typmod, dimensions) of an `array_modifier`. An interval's modifier needs the same bits, so it always has
-    one
-    dimension.
+    one dimension.
     """
     further = max(modifier, 0) >> DIMENSIONS_SHIFT
     return (modifier, 1) if further == 0 else (modifier - (further << DIMENSIONS_SHIFT) - 1, further + 1)

@@ -1,6 +1,5 @@
 """Bounds of ranges and multiranges: values to the texts that `wire.types.ranges` keeps and back, and to the texts that
-a
-session prints.
+a session prints.
 """
 
 from __future__ import annotations

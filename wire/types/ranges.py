@@ -1,6 +1,5 @@
 """Ranges, carried as their canonical text: bounds as PostgreSQL prints them in ISO style and UTC, quoted where
-necessary.
-For discrete types the lower bound is inclusive and the upper bound exclusive.
+necessary. For discrete types the lower bound is inclusive and the upper bound exclusive.
 
 Two ranges of a discrete type, or of timestamps, are equal exactly if their texts are. Ranges of numerics are not:
 `[1.0,2)` keeps its digits. The texts do not sort as ranges do.

@@ -58,8 +58,7 @@ def _cut(typ: t.PgType, text: str, typmod: int) -> str:
 
 def _one_byte(text: str) -> str:
     """Read a "char". It holds one byte, which may be written as its octal digits (charin). Here it is carried as text,
-    so
-    the byte must be a whole character.
+    so the byte must be a whole character.
     """
     if _OCTAL.fullmatch(text):
         text = chr(int(text[1:], 8) & 0xFF)

@@ -221,8 +221,7 @@ def _write_query(query: Query | None, *, exact: bool) -> str:
 
 def _infix(node: Query, outside: int, *, right: int | None, exact: bool) -> str:
     """Write a node. outside: the priority of the operator that it is an operand of. right: the operator of which it is
-    the
-    right operand.
+    the right operand.
     """
     heads, tails = list[str](), list[str]()
     while isinstance(node, Operator) and node.left is not None:

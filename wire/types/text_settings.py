@@ -31,10 +31,11 @@ def split_date_style(value: str) -> tuple[DateFormat, DateOrder]:
 class InputSettings:
     """The settings for reading text.
 
-    date_order: which field of 1/2/2003 is the day. time_zone: the session's TimeZone, any spelling that
-    `wire.types.time_zones.zone` knows. interval_style: decides only whether a leading minus of an SQL-standard interval
-    applies to all fields. now: microseconds since 1970 UTC at which the transaction began, for 'now', 'today' and zones
-    of a bare time. client_encoding: PostgreSQL's name of the encoding in which parameters arrive.
+    date_order: which field of 1/2/2003 is the day.
+    time_zone: the session's TimeZone, any spelling that `wire.types.time_zones.zone` knows.
+    interval_style: decides only whether a leading minus of an SQL-standard interval applies to all fields.
+    now: microseconds since 1970 UTC at which the transaction began, for 'now', 'today' and zones of a bare time.
+    client_encoding: PostgreSQL's name of the encoding in which parameters arrive.
     """
 
     date_order: DateOrder = "MDY"

@@ -42,11 +42,13 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_+\-]+(?:/[A-Za-z0-9_+\-]+)*")
 class Zone:
     """A time zone: local time types, and the times at which each begins.
 
-    name: as the IANA database spells it, or the POSIX specification. starts: seconds since 1970 UTC, ascending; the
-    first is earlier than any timestamp, and its type holds before the first change. types: for each start, an index
-    into offsets and abbreviations. offsets: seconds east of Greenwich. abbreviations: `PST`. horizon: the first time
-    from which on the last 400 years repeat, or None if nothing repeats. endless: whether they repeat backwards too, as
-    a POSIX specification's rules do.
+    name: as the IANA database spells it, or the POSIX specification.
+    starts: seconds since 1970 UTC, ascending; the first is earlier than any timestamp, and its type holds before the
+        first change.
+    types: for each start, an index into offsets and abbreviations.
+    offsets: seconds east of Greenwich. abbreviations: `PST`.
+    horizon: the first time from which on the last 400 years repeat, or None if nothing repeats.
+    endless: whether they repeat backwards too, as a POSIX specification's rules do.
     """
 
     name: str
@@ -77,8 +79,7 @@ class Zone:
 
     def offset_of_abbreviation(self, abbreviation: str, second: int) -> int | None:
         """Return the seconds east that `abbreviation` means at a time: as last used in this zone before it, else as
-        first
-        used after it; None if the zone has never used it.
+        first used after it; None if the zone has never used it.
         """
         kinds = [i for i, name in enumerate(self.abbreviations) if name.lower() == abbreviation]
         uses = np.flatnonzero(np.isin(self.types, kinds))
@@ -184,8 +185,7 @@ def _read_tzif(name: str, data: bytes) -> Zone:
 @dataclass(frozen=True, slots=True)
 class _Change:
     """The time at which clocks change: `kind` J (1-365, no leap day), D (0-365) or M (month, week, weekday); local
-    second
-    of the day.
+    second of the day.
     """
 
     kind: str

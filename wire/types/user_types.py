@@ -19,9 +19,8 @@ _REMEMBERED: Final = 1 << 16
 @dataclass(frozen=True, slots=True)
 class Definition:
     """An enum or a composite type. oid, array: its own OID and its array type's. sql_name: its name in messages.
-    labels:
-    an enum's, see `PgType`. attributes: a composite type's, each a name, a type, its modifier and its number; a domain
-    is replaced by its base type, since carriers do not distinguish them.
+    labels: an enum's, see `PgType`. attributes: a composite type's, each a name, a type, its modifier and its number; a
+    domain is replaced by its base type, since carriers do not distinguish them.
     """
 
     oid: int

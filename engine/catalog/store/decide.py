@@ -1,6 +1,5 @@
 """The outcome of a group of commits: each transaction is replayed on the newest state plus the earlier transactions of
-the
-group.
+the group.
 
 The transactions of a group are written in one transaction of the catalog database, which syncs once, but each has an
 outcome of its own. A transaction that conflicts changes nothing, and those after it are replayed as if it had not been

@@ -8,11 +8,11 @@ member thus costs it only the reading of what that commit changed.
 Three more numbers in `meta`, beside the version:
 
 - `stamp`: the stamp of the latest note.
-- `floor`: notes up to this stamp may have been removed. A member whose snapshot is older reads everything. Notes
-  are kept for thousands of stamps.
+- `floor`: notes up to this stamp may have been removed. A member whose snapshot is older reads everything. Notes are
+  kept for thousands of stamps.
 - `noted`: the version of the latest commit that has left notes. A member of an earlier release, which shares the
-  catalog during a rolling upgrade, leaves none: `noted` is then behind the version, everything is read, and the
-  next commit raises the floor.
+  catalog during a rolling upgrade, leaves none: `noted` is then behind the version, everything is read, and the next
+  commit raises the floor.
 
 Some changes are not worth rules of their own: if one role or schema was touched, all roles or schemas are read, and if
 a type was touched, everything is read, since columns of any table may have it.

@@ -1,12 +1,11 @@
 """Publication of decisions in the catalog as versions in Delta's logs: the second half of a commit, which may be
-delayed
-and which any member may do.
+delayed and which any member may do.
 
 Each table with decisions takes two steps:
 
-1. *publish*: one Delta commit with everything that the decisions add and remove, which carries the number of the
-   last decision. If Delta's log has that number already, there is nothing to do: another member did it, and did
-   not get to the second step.
+1. *publish*: one Delta commit with everything that the decisions add and remove, which carries the number of the last
+   decision. If Delta's log has that number already, there is nothing to do: another member did it, and did not get to
+   the second step.
 2. *settle*: one transaction of the catalog database, which pins the version and deletes the decisions.
 
 After a crash before, between or after the steps, the next publication repeats both from the beginning: the first step

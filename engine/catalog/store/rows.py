@@ -1,6 +1,5 @@
 """Catalog objects as rows of a catalog database of either kind: the columns, options and text of a relation are one
-JSON
-body.
+JSON body.
 
 Reading returns the object; writing returns the steps of a transaction's changes, which each database translates into
 its own SQL.

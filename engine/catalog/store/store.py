@@ -14,11 +14,11 @@ background (`engine.storage`).
 
 The cost of the version check depends on the database (`engine.catalog.store.sqlite`, `.postgres`):
 
-- SQLite: one row from a page in memory, 4 microseconds; `pragma data_version`, which exists for this purpose,
-  takes as long and tells less (it changes with OIDs too). The check runs on the caller's thread.
-- PostgreSQL: one round trip a statement, off the event loop. Statements that check at the same time share one
-  round trip (a check that began after the statement arrived is as good as its own), so the catalog database sees
-  at most one check at a time from a member.
+- SQLite: one row from a page in memory, 4 microseconds; `pragma data_version`, which exists for this purpose, takes as
+  long and tells less (it changes with OIDs too). The check runs on the caller's thread.
+- PostgreSQL: one round trip a statement, off the event loop. Statements that check at the same time share one round
+  trip (a check that began after the statement arrived is as good as its own), so the catalog database sees at most one
+  check at a time from a member.
 
 Rejected for PostgreSQL: LISTEN/NOTIFY, and a time to live. Both are cheaper and late: a client that creates a table on
 one member and reads it on another a millisecond later, through a load balancer, would be told that it does not exist.

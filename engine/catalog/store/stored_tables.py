@@ -1,6 +1,5 @@
 """Changes of stored tables by a session's transaction: new tables, and the files that it adds to tables and removes
-from
-them.
+from them.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 A file of a table is removed if all of the following holds:
 
-- the catalog does not name it: neither the pinned version, nor a pending decision, nor the newest version of
-  Delta's log
-  (published, and not pinned yet);
+- the catalog does not name it: neither the pinned version, nor a pending decision, nor the newest version of Delta's
+  log (published, and not pinned yet);
 - it was not taken out of the table a short while ago: a reader that began before may have it in its plan;
 - nothing on this member is about to name it (`IN_FLIGHT_FILES`);
 - it is old: another member that is about to name it touches it every few minutes, and so does one that writes it.

@@ -42,8 +42,7 @@ def receive_column(
     dimensions: int = 1,
 ) -> tuple[pa.Array, SqlError | None]:
     """Return the values before the first invalid one, and its error. digits: precision and scale of a numeric.
-    dimensions:
-    of arrays.
+    dimensions: of arrays.
     """
     fast = _FAST.get(typ)
     found = None if fast is None or (typmod >= 0 and typ in _MODIFIED) else fast(array, typ, digits)
@@ -110,8 +109,7 @@ def _oids(array: pa.BinaryArray, typ: t.PgType, _digits: tuple[int, int]) -> pa.
 
 def _within(kind: str, epoch: int, first: int, end: int) -> _Fast:
     """Return the reader of dates or timestamps, which converts from the epoch 2000 to 1970; its result is None if a
-    value
-    is out of range, or infinite.
+    value is out of range, or infinite.
     """
 
     def read(array: pa.BinaryArray, typ: t.PgType, _digits: tuple[int, int]) -> pa.Array | None:

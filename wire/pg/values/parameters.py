@@ -1,6 +1,5 @@
 """Bind's parameters: bytes in the text or binary format in, canonical values out (`engine.plan_ir.expr` defines
-canonical
-values).
+canonical values).
 
 The text format is read by the type's input function, the binary format by its receive function. Lengths and ranges are
 checked; an invalid value raises 22P03, as in PostgreSQL.
@@ -63,9 +62,9 @@ _EXACT: Final = Context(prec=200_000)
 def decode_parameter(typ: t.PgType, form: int, data: bytes, settings: InputSettings) -> Any:
     """Return the canonical value of a parameter that is not NULL.
 
-    form: 0 text, 1 binary. data: the value's bytes, text in the client's encoding. Raises SqlError: the errors of the
-    type's input function, 22P03 for invalid binary data, 0A000 for a value that no carrier holds, ProtocolViolation for
-    an unknown format.
+    form: 0 text, 1 binary. data: the value's bytes, text in the client's encoding.
+    Raises SqlError: the errors of the type's input function, 22P03 for invalid binary data, 0A000 for a value that no
+    carrier holds, ProtocolViolation for an unknown format.
     """
     typ = t.base_of(typ)
     if form == 0:
@@ -246,8 +245,7 @@ def _attribute(item: t.Attribute, data: bytes, settings: InputSettings) -> Any:
 
 def with_modifier(typ: t.PgType, typmod: int, value: Any, settings: InputSettings) -> Any:
     """Apply the type modifier of its place to a value that came in the binary format. Raises as the type's input
-    function
-    does.
+    function does.
     """
     if typmod >= 0 and typ in MODIFIED:
         return parse_text(typ, str(value), typmod=typmod, settings=settings)

@@ -1,6 +1,5 @@
-"""The binary format of numerics that no Arrow decimal holds (NaN, the infinities, numbers with more digits), a value
-at a
-time.
+"""The binary format of numerics that no Arrow decimal holds (NaN, the infinities, numbers with more digits), a value at
+a time.
 
 `wire.pg.values.binary` writes columns of decimals. Source: PostgreSQL 15, numeric.c (numeric_send, NUMERIC_NAN,
 NUMERIC_PINF, NUMERIC_NINF).
