@@ -12,7 +12,7 @@ from wire.errors import SerializationFailure, SqlError, UndefinedTable
 
 
 class ChangedByAnother(SerializationFailure):
-    """Something else stands where the transaction saw what it changed."""
+    """An object that the transaction changed is no longer as the transaction saw it."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -21,7 +21,7 @@ class ChangedByAnother(SerializationFailure):
 
 
 class SchemaDropped(UndefinedTable):
-    """The schema is gone in which the transaction made something."""
+    """The schema in which the transaction created an object was dropped."""
 
     def __init__(self, schema: str) -> None:
         super().__init__(f'schema "{schema}" was dropped by another transaction')

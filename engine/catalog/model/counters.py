@@ -16,7 +16,7 @@ from wire.errors import SequenceGeneratorLimitExceeded
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """value: the last value given, or the next one where it was not `called` yet."""
+    """The state of a counter. value: the last value returned, or the next one if it was not `called` yet."""
 
     value: int
     called: bool
@@ -24,7 +24,9 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Values that are the taker's: `first`, `first + increment` ... , `count` of them."""
+    """A block of values: `first`, `first + increment` ... , `count` of them. They belong to the caller that took the
+    block.
+    """
 
     first: int
     increment: int
@@ -36,9 +38,10 @@ class Block:
 
 
 def advance(sequence: Sequence, at: Count | None, count: int) -> tuple[Block, Count]:
-    """The next values, at most `count`: fewer where the sequence ends or begins anew. at: None before the first use.
+    """Return the next values, at most `count`, and the counter after them. There are fewer values if the sequence ends
+    or cycles. at: None before the first use.
 
-    Raises SequenceGeneratorLimitExceeded where there is none.
+    Raises SequenceGeneratorLimitExceeded if there is no further value.
     """
     assert count > 0
     first = _next(sequence, at)

@@ -17,7 +17,7 @@ FILE_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class CsvDialect:
-    """How the fields of CSV files are written; none of the characters is empty."""
+    """The special characters of CSV files; none of them is empty."""
 
     delimiter: str
     quote: str

@@ -51,8 +51,10 @@ _SIMPLE: Final = (
 
 
 class FileType(msgspec.Struct, frozen=True, omit_defaults=True):
-    """oid, typmod: of a plain value, PostgreSQL's type for it. parts: the type of a list's elements; those of a map's keys and
-    values; those of a struct's fields, which clients know as `names` and files as `stored`."""
+    """The type of a file column. oid, typmod: of a plain value, its PostgreSQL type. parts: the type of a list's
+    elements; the types of a map's keys and values; the types of a struct's fields, which clients know as `names` and
+    files as `stored`.
+    """
 
     kind: Literal["value", "list", "map", "struct"]
     oid: int = 0
@@ -67,7 +69,7 @@ class FileType(msgspec.Struct, frozen=True, omit_defaults=True):
         return st.of(t.BY_OID[self.oid], self.typmod)
 
     def values(self) -> Iterator[SqlType]:
-        """The types of all plain values inside it."""
+        """Yield the types of all plain values inside it."""
         if self.kind == "value":
             yield self.type
         for part in self.parts:
@@ -75,7 +77,7 @@ class FileType(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def is_list(arrow: pa.DataType) -> bool:
-    """Whether an Arrow type is one of lists, of whichever layout."""
+    """Return whether an Arrow type is a list type, of any layout."""
     return bool(
         pa.types.is_list(arrow)
         or pa.types.is_large_list(arrow)
@@ -86,7 +88,7 @@ def is_list(arrow: pa.DataType) -> bool:
 
 
 def type_of_arrow(arrow: pa.DataType) -> SqlType | None:
-    """The PostgreSQL type for an Arrow type that files hold, or None where there is none."""
+    """Return the PostgreSQL type for an Arrow type of a file, or None if there is none."""
     if pa.types.is_dictionary(arrow):
         return type_of_arrow(arrow.value_type)
     if pa.types.is_timestamp(arrow):
@@ -102,7 +104,7 @@ def type_of_arrow(arrow: pa.DataType) -> SqlType | None:
 
 
 def nested_type(arrow: pa.DataType) -> FileType | None:
-    """The file type of what `type_of_arrow` has no type for; None where that has none either."""
+    """Return the file type for an Arrow type that `type_of_arrow` does not know, or None if there is none either."""
     return None if type_of_arrow(arrow) is not None else _file_type(arrow)
 
 

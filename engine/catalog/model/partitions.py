@@ -46,7 +46,9 @@ _SETTINGS: Final = InputSettings()
 
 
 def keys(files: Sequence[str], base: str) -> tuple[str, ...]:
-    """The names that all files have in the folders below `base`, from the outermost; none where they differ."""
+    """Return the partition keys that all files have in the folders below `base`, from the outermost; none if they
+    differ.
+    """
     found = {_keys(file[len(base.rstrip("/")) :]) for file in files}
     common = found.pop() if len(found) == 1 else ()
     return common if len(set(common)) == len(common) else ()
@@ -57,7 +59,7 @@ def _keys(path: str) -> tuple[str, ...]:
 
 
 def raw_value(file: str, key: str) -> str | None:
-    """Return the value of a key in a file's path, as it is written there; None where the path has none."""
+    """Return the value of a key in a file's path, as it is written there; None if the path does not have the key."""
     _, found, rest = _folder(file).rpartition(f"/{key}=")
     return rest.partition("/")[0] if found else None
 
@@ -67,7 +69,7 @@ def _folder(file: str) -> str:
 
 
 def text_value(raw: str) -> str | None:
-    """A value's text; None is null. Raises DataCorrupted for escapes that are no text."""
+    """Return a value's text; None is null. Raises DataCorrupted for escapes that are not valid text."""
     try:
         text = unquote(raw, errors="strict")
     except UnicodeDecodeError as error:
@@ -78,12 +80,12 @@ def text_value(raw: str) -> str | None:
 
 
 def may_hold(typ: SqlType) -> bool:
-    """Whether names of folders can be read as values of a type."""
+    """Return whether names of folders can be read as values of a type."""
     return typ.pg in _TYPES
 
 
 def inferred_type(files: Sequence[str], key: str) -> SqlType:
-    """The type of a column that nobody declared."""
+    """Return the type of an undeclared column."""
     raws = {raw_value(file, key) or "" for file in files}
     values = [value for value in map(text_value, raws) if value is not None]
     if values and all(map(_INTEGER.fullmatch, values)):
@@ -106,8 +108,9 @@ def _is_date(value: str) -> bool:
 def require_readable(
     name: str, columns: Iterable[TableColumn], partition_by: Sequence[str], files: Sequence[str]
 ) -> None:
-    """Raises FeatureNotSupported for a column of a type that folders' names are not read as, DataCorrupted for a file without
-    a value, or with one that is no value of its column's type. name: the table's."""
+    """Check the partition columns. Raises FeatureNotSupported for a column whose type cannot be read from folder names,
+    DataCorrupted for a file without a value, or with an invalid value of its column's type. name: the table's.
+    """
     partitioned = [column for column in columns if column.file_column in partition_by]
     for column in partitioned:
         if not may_hold(column.type):
@@ -138,18 +141,18 @@ def _require_value(name: str, column: TableColumn, raw: str | None, file: str) -
 
 @lru_cache(1 << 14)
 def value(raw: str, typ: SqlType, *, empty_is_null: bool = False) -> Any:
-    """The canonical value that a folder's name says; None is null. Raises SqlError for what is no value of the type."""
+    """Return the canonical value of a folder's name; None is null. Raises SqlError for an invalid value of the type."""
     text = None if empty_is_null and not raw else text_value(raw)
     return None if text is None else parse_text(typ.pg, text, typmod=typ.typmod, settings=_SETTINGS)
 
 
 def types(table: Table) -> Mapping[str, SqlType]:
-    """The type of each column that folders say, as files call them."""
+    """Return the type of each partition column, by the names in the files."""
     return {c.file_column: c.type for c in table.columns if c.file_column in table.partition_by}
 
 
 def spark_base(table: Table) -> str | None:
-    """The folder below which Spark finds the partitions of all files; None where it would read them otherwise."""
+    """Return the folder below which Spark finds the partitions of all files; None if it would read them differently."""
     return _spark_base(table.files, table.partition_by)
 
 

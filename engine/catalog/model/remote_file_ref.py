@@ -24,7 +24,9 @@ _PREFIX: Final = "/dev/null/"
 
 @dataclass(frozen=True, slots=True)
 class RemoteFileRef:
-    """path: as the topology says it: relative ones begin at the holder's data directory."""
+    """A reference to another member's file. path: as the topology states it; a relative one begins at the holder's data
+    directory.
+    """
 
     member: str
     format: FileFormat

@@ -37,7 +37,9 @@ _PUBLIC_SCHEMA_RIGHTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ObjectRights:
-    """acl: None is the default. columns: lists of columns that have one, by their numbers."""
+    """The owner and the lists of one object. acl: None is the default. columns: the lists of columns that have one, by
+    their numbers.
+    """
 
     owner: int = FIRST_ROLE
     acl: Acl | None = None
@@ -53,7 +55,7 @@ class ObjectRights:
 
     @property
     def roles(self) -> frozenset[int]:
-        """The roles that are named here, beside the owner."""
+        """The roles that the lists name, except the owner."""
         found = acl.named_roles(self.acl, self.owner)
         for _, column in self.columns:
             found |= acl.named_roles(column, self.owner)
@@ -74,7 +76,7 @@ class DefaultKey:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """objects: by OID. defaults: what ALTER DEFAULT PRIVILEGES has said."""
+    """All owners and privileges. objects: by OID. defaults: those of ALTER DEFAULT PRIVILEGES."""
 
     objects: Mapping[int, ObjectRights] = field(default_factory=dict)
     defaults: Mapping[DefaultKey, Acl] = field(default_factory=dict)
@@ -90,7 +92,7 @@ class Rights:
         return replace(self, defaults=others if said is None else {**others, of: said})
 
     def restrict_to(self, there: Callable[[], set[int]]) -> Rights:
-        """Drop the entries of objects that are gone. there: the OIDs of what there is."""
+        """Drop the entries of objects that no longer exist. there: returns the OIDs of the existing objects."""
         if not self.objects or self.objects.keys() <= (oids := there()):
             return self
         return replace(self, objects={oid: rights for oid, rights in self.objects.items() if oid in oids})
@@ -101,7 +103,9 @@ class Rights:
         return own.acl if own.acl is not None else acl.default_acl(kind, own.owner)
 
     def of_new(self, owner: int, schema: int, kind: Kind, roles: Roles) -> Acl | None:
-        """The list that a new object begins with; None is the default, and what everything was taken from, as in PostgreSQL."""
+        """Return the list of a new object; None is the default. As in PostgreSQL, None is also the result if the
+        default privileges leave no rights at all.
+        """
         everywhere = self.defaults.get(DefaultKey(owner, 0, kind))
         here = self.defaults.get(DefaultKey(owner, schema, kind)) if schema else None
         if everywhere is None and here is None:
@@ -117,7 +121,7 @@ _PUBLIC: Final = ObjectRights(DATABASE_OWNER, _PUBLIC_SCHEMA_RIGHTS)
 
 @dataclass(frozen=True)
 class Judge:
-    """Decides what roles may do under one state of the catalog."""
+    """Decides what roles may do in one catalog snapshot."""
 
     rights: Rights
     roles: Roles
@@ -174,7 +178,7 @@ class Judge:
         return acl.mask(self.rights.of(oid).column(number), role, wanted, self.has_rights_of)
 
     def may_columns(self, role: int, oid: int, numbers: Iterable[int], wanted: int) -> bool:
-        """Whether a role that may not do it with the whole relation may with each of these columns."""
+        """Return whether a role has these rights on each of the columns, by the columns' own lists."""
         return all(self.may_column(role, oid, number, wanted) == wanted for number in numbers)
 
     def may_any_column(self, role: int, oid: int, wanted: int) -> bool:

@@ -50,11 +50,18 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """login: whether it may connect. inherit: whether it may do what its roles may without SET ROLE.
-    connection_limit: -1 is none. password: what it keeps of it; None is none. valid_until: of the password, microseconds since
-    1970; None is for ever, and FOREVER is too, said. settings: name and value, in the order they were given; here: those
-    of the database, which win. all_settings, all_here: of the first role: the same of everybody, over which a role's own win.
-    secret: of the first role: what verifiers of roles that do not exist are made with, in hexadecimal digits."""
+    """A role.
+
+    login: whether it may connect.
+    inherit: whether it has the privileges of the roles that it is a member of without SET ROLE.
+    connection_limit: -1 is none.
+    password: its verifier; None is none.
+    valid_until: the password's expiry, microseconds since 1970; None is never, and FOREVER is never, set explicitly.
+    settings: name and value, in the order in which they were set. here: those for this database, which take precedence.
+    all_settings, all_here: of the first role: the settings of all roles, over which a role's own take precedence.
+    secret: of the first role: the secret from which verifiers of roles that do not exist are made, in hexadecimal
+        digits.
+    """
 
     oid: int
     name: str
@@ -81,7 +88,7 @@ class Role:
 
 
 def anybody(name: str) -> Role:
-    """Return the superuser that stands for a user who was admitted under a name that is no role."""
+    """Return the superuser role of a user who was admitted under a name that is not a role."""
     return Role(FIRST_ROLE, name, superuser=True, createrole=True, createdb=True, login=True)
 
 
@@ -107,7 +114,7 @@ PREDEFINED: Final[Mapping[str, Role]] = {
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """All roles by name. Those that were there from the beginning come with the first one that is made; they are not stored."""
+    """All roles by name. The predefined roles exist as soon as the first role was created; they are not stored."""
 
     by_name: Mapping[str, Role] = field(default_factory=dict)
 
@@ -130,8 +137,9 @@ class Roles:
         return next((role for role in (*self.by_name.values(), *PREDEFINED.values()) if role.oid == oid), None)
 
     def all_of(self, role: Role, *, inherited: bool = False) -> set[int]:
-        """The OIDs of a role and of all roles that it is a member of, directly or not. inherited: only those whose rights it has
-        without SET ROLE."""
+        """Return the OIDs of a role and of all roles that it is a member of, directly or not. inherited: only those
+        whose privileges it has without SET ROLE.
+        """
         found: set[int] = set()
         pending = [role]
         while pending:
@@ -144,7 +152,7 @@ class Roles:
         return found
 
     def rights_of(self, oid: int) -> set[int]:
-        """The OIDs of the roles whose rights a role has without SET ROLE, itself among them."""
+        """Return the OIDs of the roles whose privileges a role has without SET ROLE, itself included."""
         role = self.with_oid(oid)
         if role is None:
             return {oid}
@@ -160,21 +168,22 @@ class Roles:
         return found
 
     def has_rights_of(self, role: int, of: int) -> bool:
-        """Whether one role has the privileges of another; both are OIDs (has_privs_of_role)."""
+        """Return whether one role has the privileges of another; both are OIDs (has_privs_of_role)."""
         return role == of or of in self.rights_of(role)
 
     def is_member(self, role: Role, of: Role) -> bool:
-        """Whether `role` may become `of`; a superuser may become anybody."""
+        """Return whether `role` may become `of` with SET ROLE; a superuser may become any role."""
         return role.superuser or of.oid in self.all_of(role)
 
     def belongs(self, name: str, to: str) -> bool:
-        """Whether a user is of a role, superusers only where they were put into it (is_member of hba.c)."""
+        """Return whether a user is a member of a role; superusers only if they were made members (is_member of hba.c)."""
         role, of = self.find_role(name), self.find_role(to)
         return role is not None and of is not None and of.oid in self.all_of(role)
 
     def may_see(self, role: Role, of: Role) -> bool:
-        """Whether what sessions of `of` do is shown to `role`: it has the privileges of that role, or of pg_read_all_stats
-        (pgstatfuncs.c, HAS_PGSTAT_PERMISSIONS)."""
+        """Return whether `role` may see the activity of sessions of `of`: it has the privileges of that role, or of
+        pg_read_all_stats (pgstatfuncs.c, HAS_PGSTAT_PERMISSIONS).
+        """
         if role.superuser or role.name == of.name:
             return True
         return not {READ_ALL_STATS, of.oid}.isdisjoint(self.all_of(role, inherited=True))
@@ -183,7 +192,9 @@ class Roles:
         return role.superuser or READ_ALL_STATS in self.all_of(role, inherited=True)
 
     def may_signal(self, role: Role, of: Role) -> bool:
-        """Whether `role` may cancel what sessions of `of` run, and end them (signalfuncs.c, pg_signal_backend)."""
+        """Return whether `role` may cancel statements of sessions of `of`, and terminate the sessions (signalfuncs.c,
+        pg_signal_backend).
+        """
         if role.superuser or of.superuser:
             return role.superuser
         return not {SIGNAL_BACKEND, of.oid}.isdisjoint(self.all_of(role, inherited=True))
