@@ -357,7 +357,7 @@ class Snapshot:
 
 
 def net_changes(changes: Iterable[AnyChange]) -> dict[str, FileChange]:
-    """Return a transaction's changes to the files of each table, by location."""
+    """Return a transaction's net changes to the files of each table, by location."""
     each: dict[str, list[FileChange]] = {}
     for change in changes:
         if isinstance(change, DataChange):

@@ -32,7 +32,9 @@ _Identity = tuple[int, int]
 
 
 class CatalogFile:
-    """Made when connections to the file are open and have used it. Raises UndefinedFile where it is gone already."""
+    """The file that the connections have open. It is made when they have used the file. Raises UndefinedFile if the
+    file is gone already.
+    """
 
     def __init__(self, path: Path) -> None:
         self._opened = {f"{path}{part}": _identity(f"{path}{part}") for part in PARTS}
@@ -40,14 +42,15 @@ class CatalogFile:
         self.require_present()
 
     def require_present(self) -> None:
-        """Raise UndefinedFile where the path does not lead to the opened file. Takes some microseconds."""
+        """Raise UndefinedFile if the path does not lead to the opened file. Takes some microseconds."""
         for path, opened in self._opened.items():
             if opened is None or _identity(path) != opened:
                 raise UndefinedFile(f"{self._replaced_text(path)}; nothing was changed", hint=_HINT)
 
     def require_committed(self) -> None:
-        """Check the file after a commit, as `require_present` does. Raise StatementCompletionUnknown where it is not the opened
-        one, since the commit may have gone to the other file."""
+        """Check the file after a commit, as `require_present` does. Raise StatementCompletionUnknown if it is not the
+        opened one, since the commit may have gone to the other file.
+        """
         try:
             self.require_present()
         except UndefinedFile as error:

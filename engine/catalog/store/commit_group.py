@@ -41,8 +41,9 @@ _Member = tuple[SessionCatalog, EndingTransaction]
 
 @dataclass(slots=True)
 class _Unit:
-    """Transactions that are one for the catalog. rows: what they append to a table, where that is in no file yet. changes: what is
-    to be committed; None where `outcome` tells why nothing is."""
+    """Transactions that are one for the catalog. rows: rows that they append to a table and that are in no file yet.
+    changes: the changes to commit; None if `outcome` has an error, or before the rows are written.
+    """
 
     members: list[_Member]
     rows: KeptRows | None
@@ -50,16 +51,18 @@ class _Unit:
     outcome: Snapshot | BaseException | None = None
 
     def takes(self, rows: KeptRows) -> bool:
-        """Whether rows of another transaction may be committed with these."""
+        """Return whether rows of another transaction may be committed with these."""
         return self.rows is not None and tables.definition(self.rows.table) == tables.definition(rows.table)
 
     def write(self, store: CatalogStore) -> None:
-        """Write the rows. May block on the disk. Raises SqlError, and no files are left."""
+        """Write the rows into a file. May block on the disk. Raises SqlError, and then leaves no files."""
         if self.rows is not None:
             self.changes = [write_rows(self.rows, store.snapshot, KEPT_BYTES)]
 
     def settle(self) -> Snapshot | BaseException:
-        """Tell each transaction's session how the commit has ended. What was written is removed by the first, where it is to be."""
+        """Report the outcome of the commit to each transaction's session. The first one removes the written files if
+        they must be removed.
+        """
         assert self.outcome is not None, "nobody is told before"
         changes = self.changes or ()
         for catalog, ending in self.members:
@@ -88,8 +91,9 @@ def commit_together(store: CatalogStore, catalogs: Sequence[SessionCatalog]) -> 
 
 
 class CommitQueue:
-    """Commits of the sessions of a member. submit: runs a call, which may block, on some thread. group_max: so many transactions
-    are committed together at most."""
+    """The queue of a member's commits. submit: runs a call, which may block, on some thread. group_max: the maximum
+    number of transactions in a group.
+    """
 
     def __init__(
         self, store: CatalogStore, submit: Callable[[Callable[[], None]], object], group_max: int = _GROUP_MAX
@@ -102,7 +106,9 @@ class CommitQueue:
         self._is_committing = False
 
     def commit(self, catalog: SessionCatalog) -> Future[None]:
-        """Commit a session's transaction with those that wait. One that is cancelled before its group's turn stays as it is."""
+        """Commit a session's transaction with the others that wait. A commit that is cancelled before its group's turn
+        leaves the transaction as it is.
+        """
         future: Future[None] = Future()
         with self._lock:
             self._waiting.append((catalog, future))
@@ -162,7 +168,9 @@ def _units(endings: Sequence[_Member]) -> list[_Unit]:
 
 
 def _write_unit(store: CatalogStore, unit: _Unit) -> list[_Unit]:
-    """The unit with its rows in files; its transactions each by itself where they cannot be together."""
+    """Write the unit's rows into a file. Returns the unit, or a unit for each of its transactions if their rows cannot
+    be written together.
+    """
     if unit.rows is None:
         return [unit]
     try:

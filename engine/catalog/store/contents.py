@@ -33,8 +33,9 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """version: of the newest commit. next_oid: the first OID that was not given out. rows: by table, in the order of `COLUMNS`; a
-    truth value may be a number."""
+    """All rows of a catalog. version: of the newest commit. next_oid: the first OID that was not assigned. rows: by
+    table, in the order of `COLUMNS`; a Boolean may be a number.
+    """
 
     version: int
     next_oid: int
@@ -42,7 +43,7 @@ class Contents:
 
 
 def require_empty(version: int, place: str) -> None:
-    """Raise ObjectInUse where something was committed to a catalog that is to be filled."""
+    """Raise ObjectInUse if anything was committed to a catalog that is to be filled."""
     if version:
         raise ObjectInUse(
             f"the catalog in {place} is not empty",
@@ -51,7 +52,7 @@ def require_empty(version: int, place: str) -> None:
 
 
 def snapshot(given: Contents, root: Path) -> Snapshot:
-    """The state that the rows describe. root: the folder of its stored tables."""
+    """Return the snapshot that the rows describe. root: the folder of its stored tables."""
     of = given.rows
     return rows.snapshot(
         given.version, of["schemas"], of["relations"], Content.of(of["storages"], of["decisions"]), of["statistics"], root,

@@ -23,7 +23,9 @@ CommitOutcome = Snapshot | Exception
 
 @dataclass(slots=True)
 class Decided:
-    """newest: the state after the group. outcomes: of its transactions, in their order. steps: what is to be written."""
+    """The outcome of a group. newest: the state after the group. outcomes: those of its transactions, in their order.
+    steps: the rows to write.
+    """
 
     newest: Snapshot
     outcomes: list[CommitOutcome] = field(default_factory=list)
@@ -35,7 +37,9 @@ class Decided:
         return any(isinstance(outcome, Snapshot) for outcome in self.outcomes)
 
     def outcomes_at(self, stamp: int) -> Sequence[CommitOutcome]:
-        """The outcomes, once all are written with this stamp. Only the last state has all that the stamp says."""
+        """Return the outcomes, once all are written with this stamp. Only the last state includes everything up to the
+        stamp.
+        """
         return [
             replace(outcome, stamp=stamp if outcome is self.newest else stamp - 1)
             if isinstance(outcome, Snapshot)
@@ -47,7 +51,7 @@ class Decided:
 def decide(newest: Snapshot, group: Sequence[Sequence[AnyChange]], seconds: int) -> Decided:
     """Replay transactions on the newest state, under the lock of commits. seconds: since 1970, now.
 
-    An error of one, whatever it is, is its own: nothing of it has been written.
+    An error in one transaction, of any kind, is the outcome of that transaction only: nothing of it has been written.
     """
     decided = Decided(newest)
     for changes in group:

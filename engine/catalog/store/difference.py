@@ -49,14 +49,14 @@ _STAMPS_OF_A_ROUND: Final = 1_024
 
 
 class Reader(Protocol):
-    """Asks a database one of its questions, within a transaction that sees one state."""
+    """Runs one of the questions in a database, within a transaction that sees one state."""
 
     def __call__(self, question: Question, values: Sequence[Any] = ()) -> Iterable[tuple[Any, ...]]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The numbers of `meta` that this module is about."""
+    """The numbers of `meta` that this module uses."""
 
     version: int
     stamp: int
@@ -65,12 +65,12 @@ class Marks:
 
     @staticmethod
     def of(found: Iterable[tuple[Any, ...]]) -> Marks:
-        """From rows (key, value)."""
+        """Return the marks of rows (key, value)."""
         told = dict(found)
         return Marks(told["version"], told["stamp"], told["floor"], told["noted"])
 
     def is_of(self, snapshot: Snapshot) -> bool:
-        """Whether a snapshot says what the database says."""
+        """Return whether a snapshot is the database's current state."""
         return snapshot.version == self.version and snapshot.stamp == self.stamp and self.noted == self.version
 
     def after_commit(self, version: int) -> Marks:
@@ -80,7 +80,7 @@ class Marks:
         return Marks(version, stamp, floor, version)
 
     def after_settlement(self) -> Marks:
-        """Return the marks after a change that is no commit, and leaves notes with the next stamp."""
+        """Return the marks after a settlement, which is not a commit but leaves notes with the next stamp."""
         return replace(self, stamp=self.stamp + 1, floor=self._floor_at(self.stamp + 1))
 
     def after_fill(self, version: int) -> Marks:
@@ -91,7 +91,7 @@ class Marks:
         return max(self.floor, stamp - _STAMPS_KEPT) if stamp % _STAMPS_OF_A_ROUND == 0 else self.floor
 
     def values(self) -> Iterable[tuple[int, str]]:
-        """Return them as rows (value, key) of `meta`."""
+        """Return the marks as rows (value, key) of `meta`."""
         return (self.version, "version"), (self.stamp, "stamp"), (self.floor, "floor"), (self.noted, "noted")
 
 
@@ -129,7 +129,7 @@ def _touch(step: Step) -> Touch | None:
 
 
 class Difference:
-    """Brings snapshots of one database up to date. May be used from several threads.
+    """Updates snapshots of one database. May be used from several threads.
 
     root: the folder of stored tables.
     """
@@ -140,8 +140,9 @@ class Difference:
         self._places: dict[str, Key] = {}
 
     def advance(self, known: Snapshot, read: Reader, whole: Callable[[int], Snapshot]) -> Snapshot:
-        """Return the state that the database is in. known: one that was read from it before. whole: reads it all; is given the
-        stamp."""
+        """Return the database's current state. known: a state that was read from it before. whole: reads everything; it
+        receives the stamp.
+        """
         marks = Marks.of(read("marks"))
         if not marks.floor <= known.stamp <= marks.stamp or marks.noted != marks.version:
             return whole(marks.stamp)
@@ -168,7 +169,7 @@ class Difference:
         return replace(snapshot, relations=self._read_relations(known, keys, read)) if keys else snapshot
 
     def _relations(self, known: Snapshot, by_kind: Mapping[str, Sequence[Key]]) -> Sequence[Key]:
-        """The relations of which something was touched."""
+        """Return the relations with touched keys."""
         keys = dict.fromkeys(by_kind.get("relation", ()))
         for location, _ in by_kind.get("files", ()):
             if (place := self._place(known, location)) is not None:
@@ -179,8 +180,9 @@ class Difference:
         return tuple(keys)
 
     def _place(self, known: Snapshot, location: str) -> Key | None:
-        """Return the key of the table with this location in a snapshot. None where it has none: a table that came
-        since is touched itself."""
+        """Return the key of the table with this location in a snapshot; None if there is no such table: a table that
+        was created since is touched itself.
+        """
         place = self._places.get(location)
         if place is not None and _location(known.relations.get(place)) == location:
             return place
@@ -212,7 +214,7 @@ def _location(relation: StoredRelation | None) -> str | None:
 
 
 def _rights(known: Rights, keys: Iterable[str], read: Reader) -> Rights:
-    """The privileges with those of these keys as they are now."""
+    """Return the privileges with the current entries of these keys."""
     touched = set(keys)
     now = rows.read_rights(row for key in sorted(touched) for row in read("rights", (key,)))
     objects = {oid: said for oid, said in known.objects.items() if str(oid) not in touched}

@@ -132,7 +132,7 @@ _QUESTIONS: Final[dict[Question, str]] = {
 
 
 class _Patient(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that breaks where an answer takes longer than `seconds`."""
+    """A connection that breaks if an answer takes longer than `seconds`."""
 
     seconds = _WORK_SECONDS
 
@@ -140,7 +140,7 @@ class _Patient(psycopg.Connection[tuple[Any, ...]]):
         until = time.monotonic() + (self.seconds if timeout is None else timeout)
 
         def resume_until() -> PQGen[R]:
-            """Run `gen`, resuming it every `interval` whether there is something for it or not."""
+            """Run `gen`, and resume it every `interval`, whether data has arrived or not."""
             try:
                 wanted = next(gen)
                 while True:
@@ -156,11 +156,11 @@ class _Patient(psycopg.Connection[tuple[Any, ...]]):
 
 
 class _SilentError(psycopg.OperationalError):
-    """No answer: to ask once more would take as long."""
+    """The database did not answer. The request is not repeated: that would take as long again."""
 
 
 class _Link:
-    """One connection, made on demand, used by one thread at a time. seconds: how long an answer may take."""
+    """One connection, made on demand, used by one thread at a time. seconds: the timeout of an answer."""
 
     def __init__(self, url: str, seconds: float) -> None:
         self._url = url
@@ -172,7 +172,7 @@ class _Link:
         self.place = f"{at.get('host', 'localhost')}:{at.get('port', 5432)}/{at.get('dbname', '')}"
 
     def ask(self, work: Callable[[Connection], T]) -> T:
-        """Return the result of `work`; try again where the connection turns out to be broken. Raises SqlError."""
+        """Return the result of `work`; repeat it once if the connection turns out to be broken. Raises SqlError."""
         asked = take_asked()
         with self._lock:
             if self._away is not None and self._away[0] > asked:
@@ -219,7 +219,9 @@ class _Link:
 
 
 class PostgresDatabase:
-    """`engine.catalog.store.catalog_database.CatalogDatabase`. url: what libpq takes. tables: the folder of stored tables."""
+    """The `engine.catalog.store.catalog_database.CatalogDatabase` in PostgreSQL. url: a libpq connection URL. tables:
+    the folder of stored tables.
+    """
 
     near = False
 
@@ -305,7 +307,7 @@ def _version(connection: Connection) -> int:
 
 
 def _prepare(connection: Connection) -> int:
-    """Make what is missing; the format that is there."""
+    """Create what is missing in the database. Returns the format that it has."""
     with connection.transaction():
         for statement in _SCHEMA:
             connection.execute(statement)
@@ -323,7 +325,7 @@ def _prepare(connection: Connection) -> int:
 
 
 class _Catalog:
-    """The catalog's state as it was read last, and what makes a newer one of it. May be used from several threads."""
+    """The catalog's state as it was last read, and its update to a newer one. May be used from several threads."""
 
     def __init__(self, tables: Path) -> None:
         self._tables = tables
@@ -339,7 +341,9 @@ class _Catalog:
     def write(
         self, connection: Connection, known: Snapshot, group: Sequence[Sequence[AnyChange]]
     ) -> Sequence[CommitOutcome]:
-        """Within a transaction: whoever holds the version's row is the only one who commits, and sees all that did."""
+        """Commit within a transaction. The holder of the version row's lock is the only one who commits, and sees all
+        earlier commits.
+        """
         connection.execute(f"{_VERSION} for update")
         marks = Marks.of(connection.execute(_QUESTIONS["marks"]))
         newest = known if marks.is_of(known) else self._advance(connection)
@@ -352,7 +356,7 @@ class _Catalog:
         return decided.outcomes_at(marks.stamp)
 
     def _advance(self, connection: Connection) -> Snapshot:
-        """The committed state, within a transaction that has changed nothing yet."""
+        """Return the committed state, within a transaction that has changed nothing yet."""
 
         def read(question: Question, values: Sequence[Any] = ()) -> Iterable[tuple[Any, ...]]:
             return connection.execute(_QUESTIONS[question], values)
@@ -361,7 +365,7 @@ class _Catalog:
         return self._latest
 
     def _read(self, connection: Connection, stamp: int) -> Snapshot:
-        """All rows."""
+        """Read all rows."""
         return rows.snapshot(
             _version(connection),
             connection.execute("select name, oid, comment from sluice_catalog.schemas"),
@@ -380,7 +384,7 @@ class _Catalog:
 
 
 def _note(connection: Connection, marks: Marks, touched: Iterable[Touch]) -> None:
-    """Leave notes of what the transaction has written, and set the marks to what they are with it."""
+    """Note the keys of the rows that the transaction has written, and store the new marks."""
     for key in touched:
         connection.execute(
             "insert into sluice_catalog.touched values (%s, %s, %s, %s) on conflict (kind, first, second)"
@@ -428,7 +432,7 @@ def _names(columns: Sequence[str]) -> sql.Composed:
 
 
 def _settle(connection: Connection, location: str, published: Published) -> None:
-    """Under the lock of commits, which read storages and decisions in two statements."""
+    """Settle a table under the lock of commits, since a commit reads storages and decisions in two statements."""
     with connection.transaction():
         connection.execute(f"{_VERSION} for update")
         pinned = connection.execute(
@@ -449,7 +453,9 @@ def _read_counter(connection: Connection, counter: int, found: str = _COUNTER) -
 
 
 def _count(connection: Connection, counter: int, change: Callable[[Count | None], Count]) -> Count | None:
-    """A counter that is not there yet cannot be locked by its row: all that begin one wait for each other."""
+    """Change a counter. A counter that does not exist yet cannot be locked by its row, so all transactions that create
+    one wait for each other.
+    """
     with connection.transaction():
         before = _read_counter(connection, counter, f"{_COUNTER} for update")
         if before is None:

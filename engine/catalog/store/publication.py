@@ -43,17 +43,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step that was taken, and is durable."""
+    """A completed step, which is durable."""
 
     done: Literal["published", "settled", "removed"]
     location: str
 
 
 class TablePublication:
-    """The publication of one table's decisions. Iterated, it takes the next step each time; it may be given up after any.
+    """The publication of one table's decisions. Each iteration takes the next step; the caller may stop after any.
 
-    columns: the table's, for those that Delta has not been told of. pinned: the version of Delta's log that the catalog pins, which
-    is durable; -1: none.
+    columns: the table's, for columns that Delta's log does not have yet. pinned: the version of Delta's log that the
+    catalog pins, which is durable; -1: none.
     """
 
     def __init__(
@@ -72,14 +72,14 @@ class TablePublication:
         self._pinned = pinned
 
     def __iter__(self) -> Iterator[Step]:
-        """Raises SqlError."""
+        """Take the steps. Raises SqlError."""
         published = self._publish()
         yield Step("published", self.location)
         self._database.settle(self.location, published)
         yield Step("settled", self.location)
 
     def _publish(self) -> Published:
-        """Where Delta's log stands when these decisions are in it."""
+        """Write the decisions into Delta's log. Returns the position of the log that includes them."""
         log = readable_log(self._database, self._folder, self._pinned)
         for _ in range(_ATTEMPTS):
             at = log.published_version
@@ -99,8 +99,10 @@ class TablePublication:
         raise IoError(f'could not write the log of the table in "{self._folder}": others wrote all the time')
 
     def _require_written(self, log: delta.Log, at: Published) -> None:
-        """Check that decisions which seem to be in the log are. They are not where the catalog was put back to an earlier day
-        and the tables were not: then it gives numbers for the second time. Raises DataCorrupted, and the decisions stay."""
+        """Check that decisions which seem to be in the log really are. They are not if the catalog was restored from an
+        earlier day and the tables were not, since the catalog then assigns the same numbers again. Raises
+        DataCorrupted; the decisions stay.
+        """
         whole = FileChange()
         for made in self._database.decisions():
             if made.location == self.location and made.number <= at.number:
@@ -117,8 +119,9 @@ class TablePublication:
 
 
 def readable_log(database: CatalogDatabase, folder: Path, pinned: int) -> delta.Log:
-    """A table's log, repaired where a power failure has torn what was not settled: a commit that holds decisions, or one that only
-    adds columns, which no decision has to follow. pinned: the version that the catalog pinned; -1: none.
+    """Open a table's log. A commit that a power failure has torn before it was settled is repaired: one that holds
+    decisions, or one that only adds columns and need not be followed by a decision. pinned: the version that the
+    catalog pins; -1: none.
 
     Raises DataCorrupted, IoError.
     """
@@ -126,7 +129,9 @@ def readable_log(database: CatalogDatabase, folder: Path, pinned: int) -> delta.
 
 
 def readable_version(database: CatalogDatabase, folder: Path, pinned: int) -> delta.Newest:
-    """The newest version of a table's log, which is repaired as `readable_log` does. Raises DataCorrupted, IoError."""
+    """Return the newest version of a table's log, which is repaired as in `readable_log`. Raises DataCorrupted,
+    IoError.
+    """
     return _read_repaired(database, folder, pinned, lambda: delta.newest(str(folder)))
 
 
@@ -141,7 +146,7 @@ def _read_repaired(database: CatalogDatabase, folder: Path, pinned: int, read: C
 
 
 def _pinned_now(database: CatalogDatabase, folder: Path) -> int:
-    """Raises DataCorrupted where the table has been dropped."""
+    """Return the version that the catalog pins now. Raises DataCorrupted if the table was dropped."""
     for table in database.load().tables():
         if table.storage is not None and table.storage.location == folder.name:
             return table.storage.version
@@ -151,7 +156,9 @@ def _pinned_now(database: CatalogDatabase, folder: Path) -> int:
 def pending_publications(
     database: CatalogDatabase, root: Path, decisions: Iterable[Decision], snapshot: Snapshot
 ) -> Iterator[TablePublication]:
-    """Decisions that were not settled, by table. snapshot: one that was loaded after them, for the columns."""
+    """Yield a publication for each table with unsettled decisions. snapshot: one that was loaded after them, for the
+    columns.
+    """
     known = {table.storage.location: table for table in snapshot.tables() if table.storage is not None}
     ordered = sorted(decisions, key=lambda made: (made.location, made.number))
     for location, made in groupby(ordered, key=lambda made: made.location):
@@ -161,8 +168,9 @@ def pending_publications(
 
 
 def remove_dropped(database: CatalogDatabase, root: Path, now: int) -> Iterator[Step]:
-    """Remove the folders of tables that were dropped long enough ago, unless somebody holds them. One that cannot be removed is
-    tried again the next time. now: seconds since 1970."""
+    """Remove the folders of tables that were dropped long enough ago, unless there is a hold on them. A folder that
+    cannot be removed is tried again the next time. now: seconds since 1970.
+    """
     if is_held(root):
         return
     for location in database.dropped_locations(now - tables.DROPPED_SECONDS):

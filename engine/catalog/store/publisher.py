@@ -22,7 +22,7 @@ _LINGER_ROUNDS: Final = 4
 
 
 class Publisher:
-    """publish: does it all, once. `wake` may be called from any thread, and before `start`."""
+    """The publishing thread. publish: does one round. `wake` may be called from any thread, and before `start`."""
 
     def __init__(self, publish: Callable[[], None], supervised: Supervised | None = None) -> None:
         self._publish = publish
@@ -36,13 +36,13 @@ class Publisher:
         self.rounds = 0
 
     def start(self) -> None:
-        """Begins with a round: whatever was left undone."""
+        """Start the thread with a round for everything that was left unpublished."""
         self._thread = threading.Thread(target=self._run, name="sluice-publisher", daemon=True)
         self._woken.set()
         self._thread.start()
 
     def wake(self) -> None:
-        """A commit is to be published."""
+        """Request a round for a new commit."""
         with self._lock:
             self._pending += 1
             if self._pending_since is None:
@@ -50,8 +50,9 @@ class Publisher:
         self._woken.set()
 
     def statistics(self) -> Mapping[str, int]:
-        """pending: commits of this member that are not published yet. lag_ms: how long the oldest of them has waited. rounds:
-        those that went well."""
+        """Return counters. pending: commits of this member that are not published yet. lag_ms: how long the oldest of
+        them has waited. rounds: the number of successful rounds.
+        """
         with self._lock:
             since = self._pending_since
             lag = 0.0 if since is None else time.monotonic() - since
@@ -78,7 +79,9 @@ class Publisher:
             linger = max(_LINGER_SECONDS, _LINGER_ROUNDS * took)
 
     def _note_published(self, served: int, begun: float) -> None:
-        """A round that began at that time has published so many commits; those after it wait since then at the earliest."""
+        """Note that a round which began at that time has published this many commits. The remaining ones have waited
+        since then at most.
+        """
         with self._lock:
             self.rounds += 1
             self._pending -= served
@@ -86,11 +89,11 @@ class Publisher:
 
     @property
     def failure(self) -> str | None:
-        """Why the last round failed."""
+        """The error of the last round, if it failed."""
         return self._supervised.error
 
     def close(self) -> None:
-        """Waits for the round that runs, and does a last one."""
+        """Wait for the running round, and do a last one."""
         self._closing.set()
         self._woken.set()
         if self._thread is not None:

@@ -26,7 +26,7 @@ _ASKED: Final[ContextVar[float | None]] = ContextVar("sluice_asked", default=Non
 
 
 def asked_now(call: Callable[[], T]) -> Callable[[], T]:
-    """The call, to be carried out later, on whichever thread."""
+    """Return the call with the present time as the time of its request. Any thread may run it later."""
     asked = time.monotonic()
 
     def carried_out() -> T:
@@ -40,13 +40,15 @@ def asked_now(call: Callable[[], T]) -> Callable[[], T]:
 
 
 def take_asked() -> float:
-    """When what runs here was asked for, in seconds of `time.monotonic`. Asked again, it is now: there was an answer."""
+    """Return the time when the running call was requested, in seconds of `time.monotonic`. A second call returns the
+    present time, since the first request has been answered.
+    """
     asked = _ASKED.get()
     _ASKED.set(None)
     return time.monotonic() if asked is None else asked
 
 
 def mark_waiting() -> AbstractContextManager[None]:
-    """Within it, the thread waits for somebody else's process."""
+    """Mark the thread as waiting for another process within this context."""
     found = WAITING.get()
     return nullcontext() if found is None else found()

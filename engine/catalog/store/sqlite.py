@@ -88,7 +88,9 @@ _QUESTIONS: Final[dict[Question, str]] = {
 
 
 class SqliteDatabase:
-    """`engine.catalog.store.catalog_database.CatalogDatabase`. tables: the folder of stored tables."""
+    """The `engine.catalog.store.catalog_database.CatalogDatabase` in a SQLite file. tables: the folder of stored
+    tables.
+    """
 
     near = True
 
@@ -214,7 +216,7 @@ class SqliteDatabase:
         return int(connection.execute("select value from meta where key = ?", (key,)).fetchone()[0])
 
     def _advance(self, connection: sqlite3.Connection) -> Snapshot:
-        """The committed state, within a transaction that has changed nothing yet."""
+        """Return the committed state, within a transaction that has changed nothing yet."""
 
         def read(question: Question, values: Sequence[Any] = ()) -> Iterable[tuple[Any, ...]]:
             return connection.execute(_QUESTIONS[question], values)
@@ -223,7 +225,7 @@ class SqliteDatabase:
         return self._latest
 
     def _note(self, connection: sqlite3.Connection, marks: Marks, touched: Iterable[Touch]) -> None:
-        """Leave notes of what the transaction has written, and set the marks to what they are with it."""
+        """Note the keys of the rows that the transaction has written, and store the new marks."""
         connection.executemany(
             "insert or replace into touched values (?, ?, ?, ?)", [(*key, marks.stamp) for key in touched]
         )
@@ -231,7 +233,7 @@ class SqliteDatabase:
         connection.executemany("update meta set value = ? where key = ?", marks.values())
 
     def _snapshot(self, connection: sqlite3.Connection, stamp: int) -> Snapshot:
-        """All rows, within a transaction."""
+        """Read all rows, within a transaction."""
         return rows.snapshot(
             self._meta(connection, "version"),
             connection.execute("select name, oid, comment from schemas"),

@@ -38,10 +38,12 @@ _RETRY_SECONDS: Final = 0.02
 
 
 class SqliteConnections:
-    """See the module's docstring. prepare: brings the file into its form, within a transaction of `writer`.
+    """The connections to one file (see the module's docstring).
 
-    asker: for what is asked on the loop; `asking` is held meanwhile. reader, writer: lent by `read` and `transaction`. file: what
-    the connections have open.
+    prepare: creates or upgrades the tables in the file, within a transaction of `writer`.
+    asker: for reads on the event loop; `asking` is held meanwhile.
+    reader, writer: lent by `read` and `transaction`.
+    file: the file that the connections have open.
     """
 
     def __init__(self, path: Path, prepare: Callable[[sqlite3.Connection], None]) -> None:
@@ -69,13 +71,15 @@ class SqliteConnections:
         return sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS)
 
     def _require_whole(self) -> None:
-        """Raise DataCorrupted where SQLite finds pages, indexes or values that do not fit together."""
+        """Raise DataCorrupted if SQLite's integrity check finds inconsistent pages, indexes or values."""
         found = [said for (said,) in self.writer.execute("pragma integrity_check(3)")]
         if found != ["ok"]:
             raise _corruption_error(self._path, "; ".join(found))
 
     def _enter_wal(self) -> None:
-        """The change of mode wants the file alone and does not wait for others as statements do."""
+        """Switch to WAL mode. This needs the file exclusively, and SQLite does not wait for other processes as it does
+        for statements, so it is retried.
+        """
         end = time.monotonic() + _BUSY_SECONDS
         while True:
             try:
@@ -95,10 +99,11 @@ class SqliteConnections:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection that writes, within a transaction whose changes are durable, in the file at the path, at the end.
+        """Lend the connection that writes, within a transaction. At the end its changes are durable, in the file at the
+        path.
 
-        Raises IoError where another process is in the way until this call's time is over, UndefinedFile where the file is no
-        more, StatementCompletionUnknown where it went in the last moment.
+        Raises IoError if another process holds the lock until this call's timeout, UndefinedFile if the file no longer
+        exists, StatementCompletionUnknown if it disappeared at the last moment.
         """
         asked = take_asked()
         if not self._writing.acquire(blocking=False):
@@ -155,7 +160,7 @@ class SqliteConnections:
 
     @contextmanager
     def translate_errors(self, asked: float | None = None) -> Iterator[None]:
-        """Raise what SQLite says as an error of ours. asked: when what wants to write was asked for."""
+        """Translate SQLite's errors into SqlErrors. asked: when a write was requested; None for reads."""
         try:
             yield
         except msgspec.MsgspecError as error:

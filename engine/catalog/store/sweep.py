@@ -67,7 +67,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """The result of sweeping a table: what was removed. left: files that the table has."""
+    """The result of sweeping a table: the number of removed files and their bytes. left: the number of files that the
+    table has.
+    """
 
     location: str
     files: int
@@ -77,14 +79,16 @@ class Swept:
 
 @dataclass(frozen=True, slots=True)
 class Strays:
-    """Folders that the catalog does not know. kept: those that hold committed rows."""
+    """Folders that the catalog does not know. kept: those with committed rows."""
 
     removed: Sequence[str] = ()
     kept: Sequence[str] = ()
 
 
 class Vacuum:
-    """One run. Made before the catalog is asked anything; blocks. before: seconds since 1970; what changed later stays."""
+    """One run of the sweep. It is made before the catalog is read; its methods block. before: seconds since 1970; files
+    changed later are kept.
+    """
 
     def __init__(self, database: CatalogDatabase, root: Path, before: float) -> None:
         self._database = database
@@ -94,7 +98,7 @@ class Vacuum:
         self._held = is_held(root)
 
     def tables(self, locations: Sequence[str]) -> Iterator[Swept]:
-        """Remove dead files of these tables, those that are still there. Raises SqlError."""
+        """Remove dead files of those of these tables that still exist. Raises SqlError."""
         listed = () if self._held else locations
         found = {location: list(_old_files(self._root / location, self._before)) for location in listed}
         areas = {location: list(_old_areas(self._root / location, self._before)) for location in locations}
@@ -109,7 +113,7 @@ class Vacuum:
                 _remove_empty(areas[location])
 
     def strays(self) -> Strays:
-        """Remove folders of tables that nobody knows. Raises IoError."""
+        """Remove folders of tables that the catalog does not know. Raises IoError."""
         if self._held:
             return Strays()
         there = [path for path in _folders(self._root) if _is_old(path, self._before)]
@@ -127,7 +131,9 @@ class Vacuum:
         return Strays([path.name for path in strange if path.name not in kept], kept)
 
     def _state(self) -> tuple[Sequence[Decision], Snapshot]:
-        """In this order: what is settled in between is in the version that the snapshot pins."""
+        """Read the decisions and then the snapshot. In this order a decision that is settled in between is in the
+        version that the snapshot pins.
+        """
         return self._database.decisions(), self._database.load()
 
     def _sweep(self, table: Table, found: Sequence[Found], number: int, decisions: Sequence[Decision]) -> Swept:
@@ -143,8 +149,10 @@ class Vacuum:
         return Swept(location, len(dead), sum(file.size for file in dead), left)
 
     def _named_paths(self, table: Table, number: int) -> set[str]:
-        """The paths that the catalog and Delta's log name. number: of the catalog's last commit. Raises DataCorrupted where the
-        log has a later one: a catalog of yesterday does not know what is dead."""
+        """Return the paths that the catalog and Delta's log name. number: of the catalog's last commit. Raises
+        DataCorrupted if the log has a later one: a catalog that was restored from an earlier time does not know which
+        files are dead.
+        """
         assert table.storage is not None, "a stored table"
         newest = readable_version(self._database, Path(table.path), table.storage.version)
         if newest.published.number > number:
@@ -157,8 +165,9 @@ class Vacuum:
 
 
 def _decided_paths(table: Table, decisions: Sequence[Decision]) -> set[str]:
-    """The files that decisions add, and that may be in no version of Delta's yet: also those that a later decision takes away, and
-    those of decisions that were made after these were read."""
+    """Return the files that decisions add and that may not be in any Delta version yet. They include files that a later
+    decision removes, and those of decisions that were made after `decisions` were read.
+    """
     assert table.storage is not None, "a stored table"
     decided = (made.files.added for made in decisions if made.location == table.storage.location)
     return {file.path for added in (*decided, table.storage.added) for file in added}
@@ -172,7 +181,9 @@ def _by_location(snapshot: Snapshot) -> dict[str, Table]:
 
 
 def _taken_away(folder: Path, since: float) -> Iterator[str]:
-    """The files that versions since then have no more. Commits are in the log for a week, longer than any retention."""
+    """Yield the files that versions since that time have removed. Commits stay in the log for a week, longer than any
+    retention.
+    """
     for path in (folder / delta.LOG).iterdir():
         status = _status(path) if _COMMIT.fullmatch(path.name) else None
         if status is not None and status.st_mtime >= since:
@@ -183,13 +194,16 @@ def _taken_away(folder: Path, since: float) -> Iterator[str]:
 
 
 def folders_with_rows(root: Path) -> Iterator[str]:
-    """Folders of tables to which somebody has committed rows, by their logs: what a catalog that is empty has lost. Blocks."""
+    """Return the folders of tables whose logs have committed rows. If the catalog is empty, it has lost these tables.
+    Blocks.
+    """
     return (path.name for path in _folders(root) if _has_decisions(path))
 
 
 def _has_decisions(folder: Path) -> bool:
-    """Whether somebody has ever committed rows to a table; also where its log cannot be read, but has more than the version that
-    CREATE makes, which a power failure may have torn."""
+    """Return whether rows were ever committed to a table. True also if the log cannot be read, but has more than the
+    version that CREATE makes, which a power failure may have torn.
+    """
     if not (folder / delta.LOG).exists():
         return False
     try:
@@ -202,7 +216,7 @@ def _has_decisions(folder: Path) -> bool:
 
 
 def _old_files(folder: Path, before: float) -> Iterator[Found]:
-    """The Parquet files of a table that were written, and last touched, before then."""
+    """Yield the Parquet files of a table that were written, and last touched, before that time."""
     for base, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != delta.LOG]
         for name in names:
@@ -213,7 +227,7 @@ def _old_files(folder: Path, before: float) -> Iterator[Found]:
 
 
 def _old_areas(folder: Path, before: float) -> Iterator[Path]:
-    """The folders of statements that are over: those of others are touched."""
+    """Yield the folders of statements that are over; the folders of running statements are touched regularly."""
     underway = IN_FLIGHT_FILES.files()
     for path in folder.glob("_staging-*"):
         status = _status(path)
@@ -228,14 +242,14 @@ def _folders(root: Path) -> Collection[Path]:
 
 
 def _is_old(folder: Path, before: float) -> bool:
-    """Whether nothing in the folder is younger."""
+    """Return whether nothing in the folder is younger."""
     paths = (Path(base, name) for base, folders, names in os.walk(folder) for name in (*folders, *names))
     statuses = map(_status, (folder, *paths))
     return all(status is not None and status.st_mtime < before for status in statuses)
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """None where it is gone."""
+    """Return the status of a path; None if it is gone."""
     try:
         return path.stat()
     except FileNotFoundError:

@@ -16,7 +16,9 @@ from engine.storage import tables
 
 
 class TemporaryRelations:
-    """relations: never changed in place, so that a savepoint is a reference. root: the folder of stored tables."""
+    """The temporary relations of one session. relations: never changed in place, so a savepoint is a reference. root:
+    the folder of stored tables.
+    """
 
     def __init__(self, root: Path) -> None:
         self.relations: dict[Key, StoredRelation] = {}
@@ -27,7 +29,7 @@ class TemporaryRelations:
         self._at_commit: dict[int, OnCommit] = {}
 
     def add_to(self, base: Snapshot) -> Snapshot:
-        """Return a state with the temporary relations, their types as they are in that state."""
+        """Return a snapshot with the temporary relations, whose types are as in that snapshot."""
         temporary = self.relations
         if not temporary:
             return base
@@ -37,7 +39,7 @@ class TemporaryRelations:
         return self._shown[2]
 
     def record(self, change: AnyChange) -> None:
-        """Make a change of a temporary relation."""
+        """Apply a change to a temporary relation."""
         relations = self.relations = dict(self.relations)
         match change:
             case DataChange():
@@ -55,19 +57,19 @@ class TemporaryRelations:
                 relations[change.key] = relation
 
     def plan_for_commit(self, table: Table, action: OnCommit) -> None:
-        """ON COMMIT of a temporary table."""
+        """Record the ON COMMIT action of a temporary table."""
         if action != "preserve":
             self._at_commit[table.oid] = action
 
     def due_at_commit(self) -> Sequence[tuple[Table, OnCommit]]:
-        """The temporary tables of which the commit that is about to take place leaves less."""
+        """Return the temporary tables whose rows or definition the next commit removes, each with its ON COMMIT action."""
         if not self._at_commit:
             return ()
         there = [table for table in self.relations.values() if isinstance(table, Table)]
         return [(table, self._at_commit[table.oid]) for table in there if table.oid in self._at_commit]
 
     def discard(self) -> None:
-        """Forget the temporary relations, and remove the folders of tables."""
+        """Drop the temporary relations, and remove the folders of tables."""
         temporary, self.relations = self.relations, {}
         self._at_commit.clear()
         for relation in temporary.values():
