@@ -13,7 +13,7 @@ from engine.storage import delta
 
 
 def memory_figures(limit: int) -> Mapping[str, int]:
-    """Return what the process has, what of it Arrow has, and the limit, in bytes; 0: no limit."""
+    """Return the bytes that the process has, those of them that Arrow has, and the limit; 0: no limit."""
     return {"resident_bytes": resident_bytes(), "arrow_bytes": pa.total_allocated_bytes(), "limit_bytes": limit}
 
 

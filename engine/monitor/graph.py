@@ -60,8 +60,12 @@ def graph_of(
     edges: Iterable[EdgeCounters] = (),
     operators: Operators | None = None,
 ) -> Graph:
-    """plan: None where its operators are not told. state, rows: of the statement. fragments, edges: as counted. operators: those
-    of an earlier graph of the statement, empty at first: who follows it has a graph twice a second, and they stay what they are."""
+    """Return the graph of a compiled query.
+
+    plan: None if its operators are not shown. state, rows: the statement's. fragments, edges: the members' counters.
+    operators: the operators of an earlier graph of the statement, empty at first. A viewer asks for a graph twice a
+        second, and operators do not change.
+    """
     operators = {} if operators is None else operators
     ran = {(counted.fragment, counted.instance): counted for counted in fragments}
     physical = query.physical
@@ -93,7 +97,7 @@ def graph_of(
 
 
 def with_counters(graph: Graph, fragments: Iterable[FragmentCounters], edges: Iterable[EdgeCounters]) -> Graph:
-    """The graph with what members have counted meanwhile."""
+    """Return the graph with the members' latest counters."""
     ran = {f"{counted.fragment}.{counted.instance}": counted for counted in fragments}
     sent = {f"{counted.edge}.{counted.sender}.{counted.receiver}": counted for counted in edges}
     return Graph(
@@ -113,8 +117,9 @@ def with_counters(graph: Graph, fragments: Iterable[FragmentCounters], edges: It
 
 
 def ended_graph(graph: Graph, state: str) -> Graph:
-    """The graph of a statement that has ended in this state: nothing of it runs or has credit left. Instances that were stopped
-    because the client had enough rows have not failed."""
+    """Return the graph of a statement that has ended in this state: no part of it runs or has credit left. Instances
+    that were stopped because the client had enough rows have not failed.
+    """
     fragments = tuple(
         msgspec.structs.replace(told, state=_STATES[state]) if told.state in _GOING_ON or state == "finished" else told
         for told in graph.fragments
@@ -132,7 +137,9 @@ def _of_one(
     edges: Iterable[EdgeCounters],
     operators: Operators,
 ) -> Graph:
-    """A query that runs on its initiator alone, whose last edge is counted where Spark's tasks send."""
+    """Return the graph of a query that runs on its initiator alone. Its last edge has counters if Spark's tasks send
+    the rows.
+    """
     name = f"{_WHOLE}.0"
     if name not in operators:
         operators[name] = _operators(name, describe_plan(plan)) if plan is not None else ()
@@ -220,11 +227,11 @@ _SAID: Final = ("Node Type", "Plans", "Fragment", "Actual Rows", "Actual Loops",
 
 
 def graph_of_json(document: Mapping[str, Any]) -> Graph:
-    """The graph of what EXPLAIN (DISTSQL, FORMAT JSON) tells."""
+    """Return the graph described by EXPLAIN (DISTSQL, FORMAT JSON)."""
     operators: dict[int, list[OperatorReport]] = {}
 
     def note(node: Mapping[str, Any], fragment: int) -> str | None:
-        """The operator's id; None where another fragment begins with it."""
+        """Note an operator and those below it. Returns the operator's id; None if another fragment begins with it."""
         own = int(node.get("Fragment", fragment))
         listed = operators.setdefault(own, [])
         name, at = f"{own}.0.{len(listed)}", len(listed)

@@ -55,7 +55,7 @@ _NAMING: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A relation of PostgreSQL's. columns: `name type` pairs. definition: of a view, as PostgreSQL shows it."""
+    """A relation of PostgreSQL's. columns: `name type` pairs. definition: a view's, as PostgreSQL shows it."""
 
     oid: int
     columns: str
@@ -64,7 +64,9 @@ class Shape:
 
 @cache
 def shapes() -> Mapping[tuple[str, str], Shape]:
-    """Every relation of pg_catalog and information_schema, by schema and name. What has a type that is not here is text."""
+    """Return every relation of pg_catalog and information_schema, by schema and name. A column whose type does not
+    exist here is text.
+    """
     return {
         (row["schema"], row["name"]): Shape(
             row["oid"],
@@ -76,7 +78,7 @@ def shapes() -> Mapping[tuple[str, str], Shape]:
 
 
 def _here(name: str) -> str:
-    """A type by pg_type's name, as a declaration names it."""
+    """Return the name of a type in a declaration, from its name in pg_type."""
     if name == t.ANYARRAY.name:
         return name
     element = name.removeprefix("_")
@@ -87,7 +89,7 @@ def _here(name: str) -> str:
 
 @cache
 def rows(name: str) -> pa.Table:
-    """The rows of `name` that hold here, in PostgreSQL's order of OIDs."""
+    """Return the rows of `name` that apply here, in PostgreSQL's order of OIDs."""
     whole = postgres_rows(name)
     match name:
         case "pg_proc":
@@ -105,7 +107,9 @@ def _operators() -> set[str]:
 
 
 def _mark_present(functions: pa.Table) -> pa.Array:
-    """Mark the rows of pg_proc that are here: those that the function table has, and those that other rows name."""
+    """Return which rows of pg_proc exist here: functions of the function table or with a query, and those that other
+    rows refer to.
+    """
     table = registry()
     signatures = {signature(row) for row in table.rows if row.kind in CALLABLE}
     names, arguments = functions["proname"].to_pylist(), functions["proargtypes"].to_pylist()
@@ -119,7 +123,7 @@ def _mark_present(functions: pa.Table) -> pa.Array:
 
 
 def signature(row: Function) -> tuple[str | int, ...]:
-    """A function's name and the OIDs of its arguments, as pg_proc has them: the repeated one is an array there."""
+    """Return a function's name and the OIDs of its arguments as in pg_proc, where a variadic argument is an array."""
     *before, last = row.args or (None,)
     if row.variadic and last is not None and last.array:
         last = t.array_of(last)
@@ -128,6 +132,6 @@ def signature(row: Function) -> tuple[str | int, ...]:
 
 @cache
 def functions_named(name: str) -> tuple[int, ...]:
-    """The OIDs of pg_proc's functions of a name."""
+    """Return the OIDs of pg_proc's functions with a name."""
     table = rows("pg_proc")
     return tuple(table["oid"].filter(pc.equal(table["proname"], name)).to_pylist())

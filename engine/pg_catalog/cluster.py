@@ -55,7 +55,9 @@ def _micros(seconds: float | None) -> int | None:
 
 
 def _visible(context: SystemContext, told: ClusterReport) -> Callable[[str], bool]:
-    """Whether what a query runs is shown: by whose statement it belongs to. Where nobody's is known, to who may see everybody's."""
+    """Return a function that tells whether the current role may see a query's fragments, streams and jobs: it must be
+    allowed to see the statement's owner, or all statements if the owner is unknown.
+    """
     owners = {s.query: s.user for answer in told.told.values() for s in answer.running if s.query is not None}
     return lambda query: context.may_see(owners.get(query, ""))
 

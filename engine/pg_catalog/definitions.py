@@ -85,7 +85,9 @@ def _set_columns(constraint: Constraint) -> list[int] | None:
 
 
 def _referenced_key(context: SystemContext, constraint: Constraint) -> tuple[int, int]:
-    """The table that a foreign key names, and the index of its key; zeros for others."""
+    """Return the OIDs of the table that a foreign key references and of the index of its key; zeros for other
+    constraints.
+    """
     if constraint.references is None:
         return 0, 0
     return constraint.references.table, named_key(context, constraint.references)
@@ -113,7 +115,7 @@ def _default(key: Constraint, typ: t.PgType) -> OperatorClass | None:
 
 
 def _classes(key: Constraint, typed: Iterable[t.PgType]) -> list[int]:
-    """The operator classes of its parts."""
+    """Return the operator classes of a key's parts."""
     return list(key.classes) or [found.oid for typ in typed if (found := _default(key, typ)) is not None]
 
 
@@ -170,8 +172,9 @@ def _comment(of: StoredRelation | Schema | Constraint | UserType | DomainCheck, 
 
 
 def _object_definitions(context: SystemContext) -> Iterator[Row]:
-    """number: of an index's column, 0 for the whole. pretty: with as few parentheses as can be. PostgreSQL's own objects come
-    before them, with functions and their arguments and results too."""
+    """Yield the definitions of objects. number: of an index's column, 0 for the whole definition. pretty: with as few
+    parentheses as possible. PostgreSQL's own objects come first, including functions with their arguments and results.
+    """
     names = MarkedNames(context.snapshot)
     for table in _tables(context):
         for column in (c for c in table.columns if c.default is not None and not c.identity):
@@ -200,7 +203,7 @@ def _object_definitions(context: SystemContext) -> Iterator[Row]:
 
 
 def _bare(said: str) -> str:
-    """An expression without the parentheses around the whole."""
+    """Return an expression without the parentheses around the whole."""
     return said[1:-1] if said.startswith("(") else said
 
 
@@ -236,7 +239,7 @@ def _index_parts(key: Constraint, *, pretty: bool) -> list[str]:
 
 
 def _called_classes(table: Table, key: Constraint) -> list[str]:
-    """The operator classes of its parts, of which a type's default is not told."""
+    """Return the names of the operator classes of a key's parts; the default class of a type is not named."""
     if not key.classes:
         return [""] * len(key.key_parts)
     typed = (part_type(table, part) for part in key.key_parts)
@@ -275,7 +278,7 @@ def _not_valid(constraint: Constraint | DomainCheck) -> str:
 
 
 def _references(context: SystemContext, of: Table, said: References) -> str:
-    """of: the table that has the constraint."""
+    """Return the REFERENCES part of a foreign key. of: the table that has the constraint."""
     table = named_table(context, said)
     called = {column.number: column.name for column in table.columns}
     text = f" REFERENCES {mark_of_relation(table.oid)}({', '.join(quote_ident(called[n]) for n in said.columns)})"

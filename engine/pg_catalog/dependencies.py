@@ -74,7 +74,9 @@ def _of_table(table: Table, context: SystemContext) -> Iterator[Row]:
 
 
 def _index_columns(index: Constraint) -> Iterator[str]:
-    """The columns that an index needs; PostgreSQL tells of its columns, its expressions and its predicate apart."""
+    """Return the columns that an index needs. PostgreSQL lists its columns, its expressions and its predicate
+    separately.
+    """
     yield from (part.name for part in index.key_parts if not part.formula)
     yield from index.included
     yield from dict.fromkeys(name for part in index.parts if part.formula for name in columns_of(part.formula))
@@ -94,7 +96,7 @@ def named_table(context: SystemContext, references: References) -> Table:
 
 
 def named_key(context: SystemContext, references: References) -> int:
-    """The index of the key that a foreign key names."""
+    """Return the index of the key that a foreign key references."""
     table = named_table(context, references)
     names = {column.name for column in table.columns if column.number in references.columns}
     return next((key.oid for key in keys(table.constraints) if set(key.columns) == names and not key.parts), 0)
@@ -108,7 +110,7 @@ def _of_rule(relation: StoredRelation, query: View) -> Iterator[Row]:
 
 
 def defined_by(relation: StoredRelation) -> View | None:
-    """The query that a view or a materialized view is."""
+    """Return the query of a view or a materialized view."""
     if isinstance(relation, Table):
         return relation.query
     return relation if isinstance(relation, View) else None

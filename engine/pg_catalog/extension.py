@@ -30,17 +30,17 @@ _CATALOGS: Final = {_WRAPPER: 2328, _SERVER: 1417}
 
 
 def everybodys(kind: Kind, rights: int) -> Acl:
-    """Return the privileges of a system object on which everybody has `rights`."""
+    """Return the privileges of a system object on which PUBLIC has `rights`."""
     return (*acl.default_acl(kind, FIRST_ROLE), acl.Item(acl.PUBLIC, FIRST_ROLE, rights))
 
 
 def ours(context: SystemContext) -> Iterator[SystemRelation]:
-    """The relations of the schema `sluice`."""
+    """Return the relations of the schema `sluice`."""
     return (relation for relation in context.system.values() if relation.schema == SLUICE)
 
 
 def members(context: SystemContext) -> Iterator[Row]:
-    """Rows of pg_depend."""
+    """Yield the rows of pg_depend for the extension's members."""
     yield _NAMESPACE, OURS[SLUICE], 0, _EXTENSION, EXTENSION_OID, 0, "e"
     for relation in ours(context):
         yield _CLASS, relation.oid, 0, _EXTENSION, EXTENSION_OID, 0, "e"

@@ -14,7 +14,7 @@ from engine.pg_catalog import PG_CATALOG
 
 
 class FixedCatalog:
-    """relations: by name."""
+    """A catalog with a fixed set of relations. relations: by name."""
 
     def __init__(self, relations: Mapping[str, Relation]) -> None:
         self.relations = dict(relations)

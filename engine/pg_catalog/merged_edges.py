@@ -8,7 +8,7 @@ from engine.contracts.activity import EdgeCounters
 
 
 def merge_edges(edges: Iterable[EdgeCounters]) -> list[EdgeCounters]:
-    """The counters of both ends of each query's streams as one: waits are the sender's, all else is the receiver's."""
+    """Merge the counters of both ends of each query's streams: waits are the sender's, all others the receiver's."""
     found: dict[tuple[str, int, int, int], EdgeCounters] = {}
     for one in edges:
         key = one.query, one.edge, one.sender, one.receiver

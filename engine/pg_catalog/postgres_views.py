@@ -55,7 +55,9 @@ _CLOSED: Final[Mapping[str, Literal["table", "view"]]] = {
 
 
 def _query(name: str, definition: str) -> str:
-    """pg_authid is not everybody's, and its views in PostgreSQL are, which take nothing from it that pg_roles has not."""
+    """Return a view's query. Views over pg_authid read pg_roles instead: here only superusers may read pg_authid, while
+    the views are open to all roles in PostgreSQL and use only columns that pg_roles has.
+    """
     if name in _EMPTY:
         return ""
     return definition.removesuffix(";").replace("pg_authid", "pg_roles")

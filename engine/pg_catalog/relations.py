@@ -39,7 +39,7 @@ _IDENTITY: Final = {"": "", "always": "a", "by default": "d"}
 
 
 def keys(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
-    """The constraints that PostgreSQL has an index for; it has the constraint's name, and here its OID."""
+    """Return the constraints that PostgreSQL has an index for. The index has the constraint's name, and here its OID."""
     return (constraint for constraint in constraints if constraint.is_key or constraint.is_index)
 
 
@@ -102,7 +102,9 @@ def _pg_class(context: SystemContext) -> Iterator[Row]:
 
 
 def _in_foreign_keys(context: SystemContext) -> set[int]:
-    """The tables that PostgreSQL has triggers of its own on: whoever asks for foreign keys looks for those first."""
+    """Return the tables on which PostgreSQL has internal triggers of foreign keys: clients that ask for foreign keys
+    look for these first.
+    """
     named = {
         (table.oid, c.references.table)
         for table in context.snapshot.tables()
@@ -117,12 +119,12 @@ def _composites(context: SystemContext) -> Iterator[CompositeType]:
 
 
 def _options(relation: StoredRelation) -> list[str] | None:
-    """reloptions, which only views have."""
+    """Return reloptions, which only views have."""
     return [f"{name}={value}" for name, value in relation.options] or None if isinstance(relation, View) else None
 
 
 def _persistence(relation: StoredRelation, unlogged: Set[int]) -> str:
-    """Temporary, unlogged or permanent; a sequence lasts as its table does."""
+    """Return whether a relation is temporary, unlogged or permanent; a sequence is what its table is."""
     if relation.schema == TEMPORARY:
         return "t"
     oid = relation.owner[0] if isinstance(relation, Sequence) and relation.owner is not None else relation.oid
@@ -185,7 +187,7 @@ def _pg_attribute(context: SystemContext) -> Iterator[Row]:
 
 
 def _typmod(column: TableColumn) -> int:
-    """A domain has its modifier itself."""
+    """Return atttypmod; -1 for a domain, which has its modifier itself."""
     return -1 if column.domain is not None else column.type.modifier
 
 

@@ -18,7 +18,7 @@ _HIDDEN: Final = "********"
 
 
 def roles_by_oid(context: SystemContext) -> Sequence[Role]:
-    """Every role that there is, by OID."""
+    """Return every existing role, by OID."""
     roles = context.snapshot.roles
     return sorted(roles or (anybody(context.user), *PREDEFINED.values()), key=lambda role: role.oid)
 

@@ -55,7 +55,7 @@ def _pg_stat_activity(context: SystemContext) -> Iterator[Row]:
 
 
 def _sessions_elsewhere(context: SystemContext) -> Iterator[Activity]:
-    """The sessions of the other members."""
+    """Return the sessions of the other members."""
     return _sessions_of(_answers_elsewhere(context, "sessions"))
 
 
@@ -68,7 +68,7 @@ def _sessions_of(answers: Iterable[Answer]) -> Iterator[Activity]:
 
 
 def _answers_elsewhere(context: SystemContext, *parts: Part) -> list[Answer]:
-    """The answers of the other members; nobody is asked where there is none."""
+    """Return the answers of the other members. If there are none, no request is made."""
     own = {member.id for member in context.members if member.local}
     if len(context.members) <= len(own):
         return []
@@ -76,7 +76,9 @@ def _answers_elsewhere(context: SystemContext, *parts: Part) -> list[Answer]:
 
 
 def _progress(context: SystemContext) -> tuple[list[CopyProgress], list[MaintenanceProgress], set[int]]:
-    """COPY, VACUUM and ANALYZE of all members, and the process ids of sessions whose activity the role may see."""
+    """Return the running COPY, VACUUM and ANALYZE statements of all members, and the process ids of sessions whose
+    activity the role may see.
+    """
     answers = _answers_elsewhere(context, "sessions", "progress")
     return (
         [*context.copies(), *(copy for answer in answers for copy in answer.copies)],
@@ -108,7 +110,9 @@ def _pg_stat_progress_copy(context: SystemContext) -> Iterator[Row]:
 
 
 def _maintenance(context: SystemContext, command: str, width: int) -> Iterator[tuple[MaintenanceProgress, Row | None]]:
-    """The tables that statements of a kind are at, each with its row where no more of it may be shown. width: of a row."""
+    """Yield the tables that statements of a kind are processing, each with the row to show if the role may not see the
+    rest, else None. width: of a row.
+    """
     _, tables, shown = _progress(context)
     for found in tables:
         if found.command == command:

@@ -52,7 +52,7 @@ def _pg_stat_statements_info(context: SystemContext) -> Iterator[Row]:
 
 
 def _member_statements(context: SystemContext) -> Sequence[StatementsKept]:
-    """The statements of each member, this one first."""
+    """Return the statements of each member, this one first."""
     if all(member.local for member in context.members):
         return [context.client.statement_statistics()]
     told = context.client.cluster("statements").told.values()

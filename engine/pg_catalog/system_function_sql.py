@@ -64,7 +64,9 @@ _MOST_BYTES: Final = _cases((number, most) for number, (_name, most) in enumerat
 
 
 def _definition(kind: str, pretty: str = "false", number: str = "0") -> str:
-    """pretty: the argument that says so; PostgreSQL's forms without it are not."""
+    """Return the query of a function that prints definitions. pretty: the function's argument that asks for a pretty
+    form; functions without this argument do not print it.
+    """
     text = '"=text"' if pretty == "false" else f'case when {pretty} then "=pretty" else "=text" end'
     spelled = _SPELLED.format(text=text) if kind in ("constraint", "index", "view") else text
     return _DEFINITION.format(kind=kind, text=spelled, number=number)
@@ -114,7 +116,9 @@ _INDEXES: Final = (
 
 
 def _can(methods: Mapping[str, str], form: str = "{}") -> str:
-    """Branches of a CASE by property. form: what is made of whether the index's method has it."""
+    """Return branches of a CASE by property. form: the template around the condition that the index's method has the
+    property.
+    """
     said = {
         name: '"=method" in ({})'.format(", ".join(f"'{method}'" for method in listed.split()))
         for name, listed in methods.items()
@@ -257,13 +261,15 @@ _SESSIONS: Final = "select count(*)::int4 from pg_catalog.pg_stat_activity where
 
 
 def postgres_rows(name: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """A file of PostgreSQL's own rows: as `pq.read_table` gives it, which imports pyarrow.dataset with every start."""
+    """Read a file of PostgreSQL's own rows, as `pq.read_table` does, which would import pyarrow.dataset at every start."""
     with pq.ParquetFile(FOLDER / f"{name}.parquet") as file:
         return file.read(columns=columns)
 
 
 def _zeros() -> dict[tuple[str, int], str]:
-    """Functions of PostgreSQL's statistics collector: of what is not counted here there were none, and never."""
+    """Return functions of PostgreSQL's statistics collector: counters that do not exist here are zero, and times are
+    null.
+    """
     functions = postgres_rows("pg_proc", ["proname", "proargtypes", "prorettype", "proretset"])
     counting = functions.filter(pc.starts_with(functions["proname"], "pg_stat_get_"))
     nothing = {20: "0::int8", 701: "0::float8", 1184: "null::timestamptz"}
@@ -410,7 +416,7 @@ _SCALARS: Final[dict[tuple[str, int], str]] = {
 
 @cache
 def scalars() -> Mapping[tuple[str, int], str]:
-    """Return the texts of functions that give a value, by name and number of arguments. The first call reads files."""
+    """Return the texts of functions that return a value, by name and number of arguments. The first call reads files."""
     counted = {("pg_stat_get_live_tuples", 1): _ROWS, ("pg_stat_get_db_numbackends", 1): _SESSIONS}
     return {**_zeros(), **counted, **_SCALARS}
 

@@ -36,7 +36,7 @@ def _tables(context: SystemContext) -> Iterator[Row]:
 
 
 def _count_content(table: Table) -> tuple[int | None, int | None, int | None]:
-    """Files, rows, bytes."""
+    """Return the numbers of files, rows and bytes."""
     try:
         files = data_files(table).values()
     except SqlError:
