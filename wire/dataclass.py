@@ -47,7 +47,8 @@ def _frozen(cls: type, eq: bool, options: dict[str, Any]) -> Any:
     own_hash = cls.__dict__.get("__hash__", _ABSENT)
     has_hash = own_hash is not _ABSENT and not (own_hash is None and "__eq__" in cls.__dict__)
     if cls.__doc__ is None:
-        # Otherwise the standard decorator writes the signature here, which takes as long as all that it does else.
+        # Otherwise the standard decorator writes the signature as the docstring, which takes as long as all its other
+        # work.
         cls.__doc__ = cls.__name__
     made: Any = dataclasses.dataclass(cls, init=False, repr=False, eq=False, **options)
     fields = dataclasses.fields(made)

@@ -27,10 +27,10 @@ from wire.errors import InvalidParameterValue
 Encryption = Literal["scram-sha-256", "md5"]
 _ITERATIONS: Final = 4096
 _SALT_BYTES: Final = 16
-#: Beyond that whoever says a password that is compared with the verifier has a processor computed for a second and more. It is what
-#: OWASP recommends for PBKDF2 with SHA-256.
+#: The maximum number of iterations. With more, anyone who sends a password to be checked against the verifier would
+#: keep a processor busy for a second or longer. The number is OWASP's recommendation for PBKDF2 with SHA-256.
 ITERATIONS_MAX: Final = 600_000
-#: What scramp serves, and what a login may be sent.
+#: The minimum that scramp accepts, and the maximum that is sent during a login.
 _SALT_BYTES_MIN, _SALT_BYTES_MAX = 12, 1024
 _KEY_BYTES: Final = 32
 _SCRAM: Final = re.compile(r"SCRAM-SHA-256\$([1-9]\d{0,8}):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]+):([A-Za-z0-9+/=]+)")
@@ -69,7 +69,8 @@ class ScramVerifier:
         """Make the verifier of a password. salt: random if not given. Raises InvalidParameterValue for a password that
         SASLprep forbids.
         """
-        # With it comes a reader of certificates; a member whose clients are trusted needs neither.
+        # Imported late: scramp imports a reader of certificates, which a member whose clients are trusted does not
+        # need.
         from scramp import ScramException, ScramMechanism
 
         try:

@@ -202,5 +202,5 @@ def signal_denied(signal: Signal, *, superuser: bool) -> InsufficientPrivilege:
     )
 
 
-#: Who may do everything, as the server itself.
+#: An authority with all privileges, for the server itself.
 UNBOUNDED: Final = Authority(anybody("sluice"), Judge(Rights(), Roles()))

@@ -70,8 +70,8 @@ def after_commit(base: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
         storage = table.storage if isinstance(table, Table) else None
         if isinstance(table, Table) and storage is not None and storage.location in changed:
             files = FileChange(storage.added, storage.removed)
-            # Files that were added and taken away again are no decision (`rows.steps`): the table is as it was, here and for
-            # whoever reads it from the database.
+            # Files that were added and removed again make no decision (`rows.steps`): the table is unchanged, here and
+            # for members that read it from the database.
             number = snapshot.version if changed[storage.location] else storage.changed
             decided = tables.with_commit(table, storage.version, number, files)
             relations[table.schema, table.name] = decided  # type: ignore[index]

@@ -33,13 +33,13 @@ from wire.errors import (
 
 TEMPORARY: Final = objects.TEMPORARY
 PUBLIC: Final = "public"
-#: What is said of it until somebody says something else.
+#: The initial comment of schema public.
 PUBLIC_COMMENT: Final = "standard public schema"
 #: The schema of relations that show Sluice itself (`engine.pg_catalog`); nothing can be created in it.
 SLUICE: Final = "sluice"
-#: Objects of users begin here, as in PostgreSQL (transam.h, FirstNormalObjectId).
+#: The first OID of users' objects, as in PostgreSQL (transam.h, FirstNormalObjectId).
 FIRST_OID: Final = 16_384
-#: From here on: of tables that a topology declares.
+#: The first OID of tables that a topology declares.
 DECLARED_OIDS: Final = 0x8000_0000
 
 Key = tuple[str, str]

@@ -33,12 +33,12 @@ from engine.planner.explain.logical import Described, describe_plan
 from engine.planner.explain.physical import operators_of
 from engine.statements.shared.distribution import CompiledQuery
 
-#: Of the instances of fragments, by their names.
+#: The operators of fragment instances, by the instances' names.
 Operators = dict[str, tuple[OperatorReport, ...]]
 CLIENT: Final = "client"
 #: The edge from the root to the client.
 LAST_EDGE: Final = "0.0.0"
-#: Of the operators' details.
+#: The maximum length of an operator's details.
 _DETAIL_MAX: Final = 400
 _STATES: Final[Mapping[str, InstanceState]] = {
     "planning": "waiting", "running": "running", "suspended": "running", "finished": "done", "failed": "failed",
@@ -222,7 +222,7 @@ def _detail(properties: Mapping[str, Any]) -> str:
 
 # -- EXPLAIN's JSON ------------------------------------------------------------------------------------------------------
 
-#: Properties of an operator in EXPLAIN's JSON that are said in another way here.
+#: Properties of an operator in EXPLAIN's JSON that the graph shows in another way.
 _SAID: Final = ("Node Type", "Plans", "Fragment", "Actual Rows", "Actual Loops", "Parent Relationship", "Subplan Name")
 
 

@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from engine.plan_ir.logical import Root
     from engine.statements.shared.distribution import CompiledQuery
 
-#: Characters of a statement that are told and kept.
+#: The maximum number of a statement's characters that are kept and reported.
 TEXT_MAX: Final = 10_000
-#: Characters that are told of a statement where many are told.
+#: The maximum where many statements are reported.
 SHORT_TEXT: Final = 1_000
 STATEMENTS_MAX: Final = 1_000
-#: Bytes of all ended statements together, about.
+#: The maximum size of all ended statements together, approximately in bytes.
 BYTES_MAX: Final = 8 << 20
-#: A statement that took so long keeps the graph of its plan.
+#: Statements that took at least this long keep the graph of their plan.
 GRAPH_SECONDS: Final = 0.05
-#: Bytes of an entry beside its texts, about.
+#: The approximate bytes of an entry besides its texts.
 _ENTRY_BYTES: Final = 800
 
 
@@ -90,11 +90,11 @@ class StatementRecord:
         self.reason: str | None = None
         self.sqlstate: str | None = None
         self.error: str | None = None
-        #: What the graph is made of while the statement runs.
+        #: The plan from which the graph is made while the statement runs.
         self.planned: tuple[Root | None, CompiledQuery] | None = None
-        #: Those of the graph, once it has been made (`engine.monitor.graph`).
+        #: The operators of the graph, once it has been made (`engine.monitor.graph`).
         self.operators: dict[str, tuple[OperatorReport, ...]] = {}
-        #: Its span, until it has ended; None while tracing is off.
+        #: The statement's span, until it has ended; None while tracing is off.
         self.span: Span | None = None
 
     @property
@@ -193,7 +193,8 @@ class StatementRecord:
         self.sqlstate, self.error = sqlstate, error and error[:TEXT_MAX]
         if self.position is not None:
             self.rows, self._first_at = self.rows_so_far, self.position.first_at
-        # The id is taken now: what gives ids belongs to the session, and the history outlives that.
+        # The id is taken now, since the function that returns ids belongs to the session, and the history outlives the
+        # session.
         self._id, self._new_id = self.id, None
         self.position = self.planned = None
         self.operators = {}

@@ -26,8 +26,8 @@ from engine.sql.functions.registry import CALLABLE, registry
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
-#: Functions that need no row in the function table: syntax (also of TABLESAMPLE), values of the session. Queries over the catalog
-#: need none either.
+#: Functions that exist without a row in the function table: syntax (also of TABLESAMPLE), values of the session.
+#: Functions that are queries over the catalog need no row either.
 _WITHOUT_ROW: Final = frozenset(
     (
         "current_database", "current_schema", "current_schemas", "current_user", "session_user", "now", "statement_timestamp",
@@ -35,7 +35,7 @@ _WITHOUT_ROW: Final = frozenset(
         "enum_recv", "enum_send", "bernoulli", "system", "domain_in", "domain_recv",
     )
 )  # fmt: skip
-#: Where functions are named that clients look up from there, by relation.
+#: The columns, by relation, that refer to functions which clients look up from there.
 _NAMING: Final[Mapping[str, tuple[str, ...]]] = {
     "pg_type": (
         "typinput",

@@ -27,7 +27,7 @@ def _members(context: SystemContext) -> Iterator[Row]:
 def _queries(context: SystemContext) -> Iterator[Row]:
     for answer in context.client.cluster("running").told.values():
         for told in answer.running:
-            # Not the statement for which these rows are made.
+            # The statement for which these rows are made is left out.
             if told.state != "planning" or told.pid != context.client.backend_pid:
                 yield _statement(context, told)
 

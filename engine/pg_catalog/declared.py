@@ -23,7 +23,7 @@ from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
 PG_CATALOG: Final = "pg_catalog"
-#: Shown instead of what a statement says to those who may not see it (pgstatfuncs.c).
+#: Shown instead of a statement's text to roles that may not see it (pgstatfuncs.c).
 HIDDEN: Final = "<insufficient privilege>"
 INFORMATION_SCHEMA: Final = "information_schema"
 Key = tuple[str, str]

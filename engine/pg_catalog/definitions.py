@@ -39,7 +39,7 @@ _ACTIONS: Final = {"no action": "a", "restrict": "r", "cascade": "c", "set null"
 _DELETE: Final = 1 << 4
 _CHANGES: Final = 1 << 2 | 1 << 3 | _DELETE
 
-#: How pg_get_indexdef tells a column's order, by pg_index.indoption.
+#: The text of a column's order in pg_get_indexdef, by pg_index.indoption.
 _ORDERS: Final = ("", " DESC NULLS LAST", " NULLS FIRST", " DESC")
 
 
@@ -160,7 +160,8 @@ def _comment_rows(relation: StoredRelation) -> Iterator[Row]:
                 yield relation.oid, PG_CLASS, column.number, column.comment
     if isinstance(relation, Table):
         for constraint in relation.constraints:
-            # A key and its index have one OID: who asks for that alone, without a catalog's name, has a relation in mind.
+            # A key and its index have one OID; a client that looks up a comment by OID alone, without a catalog's name,
+            # means the relation.
             if constraint.index_comment is not None:
                 yield constraint.oid, PG_CLASS, 0, constraint.index_comment
             yield from _comment(constraint, PG_CLASS if constraint.is_index else PG_CONSTRAINT)

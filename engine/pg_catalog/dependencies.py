@@ -67,7 +67,7 @@ def _of_table(table: Table, context: SystemContext) -> Iterator[Row]:
             for name in _index_columns(key):
                 yield _CLASS, key.oid, 0, _CLASS, table.oid, numbers[name], "a"
             if all(part.formula for part in key.key_parts) and not key.included:
-                # Nothing but expressions ties it to the table.
+                # The index depends on the table only through its expressions.
                 yield _CLASS, key.oid, 0, _CLASS, table.oid, 0, "a"
         else:
             yield _CLASS, key.oid, 0, _CONSTRAINT, key.oid, 0, "i"

@@ -22,7 +22,7 @@ from engine.pg_catalog.builtin import rows as builtin_rows
 from engine.pg_catalog.declared import Row, SystemContext, SystemRelation, postgres
 from engine.pg_catalog.namespaces import OURS
 
-#: Among the OIDs that PostgreSQL keeps for itself and does not use.
+#: OIDs that PostgreSQL reserves for itself and does not use.
 _WRAPPER, _SERVER, EXTENSION_OID = 15_896, 15_897, 15_898
 _VERSION: Final = "0.1.0"
 _CLASS, _NAMESPACE, _EXTENSION = 1259, 2615, 3079
@@ -48,7 +48,7 @@ def members(context: SystemContext) -> Iterator[Row]:
         yield catalog, oid, 0, _EXTENSION, EXTENSION_OID, 0, "e"
     for table in _foreign(context):
         if table.parts:
-            # The topology declares it, and nobody has made it with a statement.
+            # The topology declares the table; no statement has created it.
             yield _CLASS, table.oid, 0, _EXTENSION, EXTENSION_OID, 0, "e"
 
 

@@ -10,7 +10,7 @@ from engine.catalog.snapshot import SLUICE, TEMPORARY, Snapshot
 from engine.pg_catalog.builtin import rows as builtin_rows
 from engine.pg_catalog.declared import SystemContext
 
-#: OIDs of ours among those that PostgreSQL keeps for itself and does not use.
+#: OIDs of our own schemas, among those that PostgreSQL reserves for itself and does not use.
 OURS: Final = {TEMPORARY: 15_899, SLUICE: 15_900}
 
 

@@ -16,7 +16,7 @@ from engine.catalog.snapshot import SLUICE
 from engine.pg_catalog.builtin import shapes
 from engine.pg_catalog.declared import SystemRelation, postgres
 
-#: Relations whose rows are PostgreSQL's and nobody else's.
+#: Relations that have only PostgreSQL's own rows.
 STORED: Final = frozenset(
     (
         "pg_aggregate", "pg_am", "pg_amop", "pg_amproc", "pg_cast", "pg_collation", "pg_conversion", "pg_language",
@@ -24,7 +24,7 @@ STORED: Final = frozenset(
         "pg_ts_dict", "pg_ts_parser", "pg_ts_template", "sql_features", "sql_implementation_info", "sql_parts", "sql_sizing",
     )
 )  # fmt: skip
-#: Views over what a PostgreSQL has in memory or does, and nothing here does: replication, indexes' builds, caches.
+#: Views over the internal state of a PostgreSQL server that does not exist here: replication, index builds, caches.
 _EMPTY: Final = frozenset(
     (
         "pg_available_extension_versions", "pg_available_extensions", "pg_backend_memory_contexts", "pg_config",
@@ -38,7 +38,7 @@ _EMPTY: Final = frozenset(
         "pg_timezone_abbrevs",
     )
 )  # fmt: skip
-#: For superusers alone.
+#: Relations that only superusers may read.
 _CLOSED: Final[Mapping[str, Literal["table", "view"]]] = {
     **dict.fromkeys(
         ("pg_statistic", "pg_statistic_ext_data", "pg_user_mapping", "pg_largeobject", "sql_parts"), "table"
@@ -70,7 +70,8 @@ _KEYWORDS: Final = SystemRelation(
     schema=SLUICE,
     stored=True,
 )
-#: Every relation of PostgreSQL's; where another family declares it, that one counts (`engine.pg_catalog`).
+#: Every relation of PostgreSQL's. Where another family declares it, that declaration takes precedence
+#: (`engine.pg_catalog`).
 SYSTEM: Final[tuple[SystemRelation, ...]] = (
     _KEYWORDS,
     *(

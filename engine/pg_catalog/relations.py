@@ -33,7 +33,7 @@ def _pg_namespace(context: SystemContext) -> Iterator[Row]:
         yield schema.oid, schema.name, own.owner, shown(own.acl)
 
 
-#: The table access method, in pg_am.
+#: The OID of the table access method in pg_am.
 _HEAP: Final = 2
 _IDENTITY: Final = {"": "", "always": "a", "by default": "d"}
 
@@ -57,7 +57,7 @@ def _kind(relation: StoredRelation) -> str:
             return "m"
 
 
-#: What a sequence shows as a relation.
+#: The columns of a sequence as a relation.
 COUNTER: Final = (
     TableColumn("last_value", st.of(t.INT8), 1, False),
     TableColumn("log_cnt", st.of(t.INT8), 2, False),
@@ -73,7 +73,8 @@ def _pg_class(context: SystemContext) -> Iterator[Row]:
     shown, rights = AclText(context.snapshot.roles, context.user), context.snapshot.rights
     readable = shown(everybodys("r", acl.SELECT))
     for system in ours(context):
-        # Nobody writes them: as tables, a tool that compares schemas would want to drop them.
+        # Shown as views, since nobody writes to them: a tool that compares schemas would want to drop them if they were
+        # tables.
         yield _class_row(system.oid, system.name, OURS[SLUICE], "v", len(system.declared_columns()), acl=readable)
     unlogged = frozenset(table.oid for table in context.snapshot.tables() if table.unlogged)
     bound = _in_foreign_keys(context)
@@ -151,7 +152,7 @@ def _class_row(
 ) -> Row:
     pages, rows = (statistics.pages, statistics.rows) if statistics is not None else (0, -1.0)
     if kind == "i":
-        # PostgreSQL counts when it builds one, and the least has a page.
+        # PostgreSQL counts rows when it builds an index, and an index has at least one page.
         pages, rows = 1, max(rows, 0.0)
     method = _HEAP if kind in "rm" else method
     return (

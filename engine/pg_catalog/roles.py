@@ -90,7 +90,7 @@ _USER: Final = (
     "usename name, usesysid oid, usecreatedb bool, usesuper bool, userepl bool, usebypassrls bool, passwd text, "
     "valuntil timestamptz, useconfig text[]"
 )
-#: Who asks is in the rows, or decides whether there are any, so none are kept for others.
+#: The rows depend on the current role, so they are not kept for other sessions.
 SYSTEM: Final = (
     postgres("pg_authid", _pg_authid, volatile=True, closed="table"),
     postgres("pg_roles", _pg_roles, volatile=True),

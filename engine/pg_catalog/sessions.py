@@ -23,9 +23,9 @@ from wire.errors import InvalidTextRepresentation
 from wire.types import pg_types as t
 from wire.types.network import read_address
 
-#: When this member began, in microseconds: its process has this module from the start.
+#: When this member started, in microseconds: its process imports this module at the start.
 _STARTED: Final = time.time_ns() // 1000
-#: What is shown of another role's session from its client's address on, to who is neither of that role nor a superuser.
+#: The columns from the client's address on, for a session that the current role may not see.
 _HIDDEN: Final = (*(None,) * 13, HIDDEN, None)
 
 

@@ -13,7 +13,7 @@ from engine.sql.deparse.stored_names import Named, mark_names
 from engine.sql.deparse.stored_text import parenthesize
 from wire.types import pg_types as t
 
-#: The path along which texts of earlier releases name types.
+#: The search path by which texts of earlier releases name types.
 _PATH = ("public",)
 
 

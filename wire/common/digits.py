@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-#: What C's isspace() takes as white space.
+#: The characters that C's isspace() counts as white space.
 SPACE: Final = " \t\n\r\v\f"
 
 _LONG: Final = 20

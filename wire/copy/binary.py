@@ -106,7 +106,7 @@ class BinaryReader:
             return np.empty(0, np.int64), 0
         places = np.flatnonzero((raw[:-1] == width >> 8) & (raw[1:] == width & 0xFF))
         ends, whole = self._ends(raw, places)
-        # Of each place the number of the one where its row ends; the last number is nowhere.
+        # For each position, the index of the position where its row ends; the last index means that there is none.
         nowhere = len(places)
         following = np.searchsorted(places, ends)
         follows = whole & (following < nowhere)

@@ -99,7 +99,7 @@ class Rows:
             data, starts, stops = changed[kept], moved[starts], moved[stops]
         between = np.empty(2 * len(starts), np.int64)
         between[0::2], between[1::2] = starts, stops
-        # Each field and what separates it from the next: two items of one array, of which every other one is taken.
+        # Each field and the separator after it are two items of one array; only the fields are taken.
         pairs = binary_array(np.append(between, between[-1:]), data)
         return pairs.take(pa.array(np.arange(0, 2 * len(starts), 2)))
 

@@ -15,7 +15,7 @@ class JsonLines:
         return memoryview(b"")
 
     def encode(self, batch: pa.RecordBatch) -> memoryview:
-        # Ends of lines that are in it stand between values: those within strings are escaped.
+        # Line ends in the text are between values: those within strings are escaped.
         texts = as_binary(pc.replace_substring(batch.column(0), "\n", " "))
         lines = join([texts, fixed_array(constant(batch.num_rows, b"\n"))])
         offsets, data = offsets_of(lines), lines.buffers()[2]

@@ -20,7 +20,7 @@ import pyarrow.csv as arrow_csv
 from wire.copy.options import Layout
 
 _BOM: Final = b"\xef\xbb\xbf"
-#: Ends of lines that are tried before the bytes are left to the exact reader.
+#: The number of line ends that are tried before the bytes are left to the exact reader.
 _TRIES: Final = 64
 
 
@@ -93,7 +93,7 @@ def _fields_quoted(data: bytes, layout: Layout) -> bool:
     opening, closing = quotes[0::2], quotes[1::2]
     before = raw[np.maximum(opening - 1, 0)]
     begins = outside[before] | (opening == 0)
-    # Of two that stand side by side, the first must close what the second goes on with, which parity says already.
+    # Of two adjacent quotes, the first must close the field that the second opens again, which parity ensures already.
     ends = outside[raw[np.minimum(closing + 1, len(raw) - 1)]] | (closing == len(raw) - 1)
     return bool(begins.all() and ends.all())
 

@@ -22,10 +22,11 @@ from wire.copy.options import Layout
 from wire.types.byte_columns import Ints
 
 _OUTSIDE, _INSIDE, _ESCAPED = range(3)
-#: Functions of three states as numbers: the digits, to base three, are what each state becomes.
+#: Functions from states to states, for three states, as numbers: digit k, to base three, is the state that state k
+#: becomes.
 _FUNCTIONS: Final = np.array(list(itertools.product(range(3), repeat=3)), np.int64)
 _NUMBER: Final = np.array([9, 3, 1])
-#: _THEN[f, g]: f, then g.
+#: _THEN[f, g] is the composition: first f, then g.
 _THEN: Final = np.stack([_FUNCTIONS[:, f] @ _NUMBER for f in _FUNCTIONS])
 _QUOTE, _ESCAPE, _OTHER = (
     int(np.array(becomes) @ _NUMBER)
@@ -72,7 +73,7 @@ def _find_escaped_quotes(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
     apart = np.diff(events, prepend=events[0] - 1) != 1
     step = np.where(apart, _THEN[_OTHER, step], step)
     before = np.concatenate(([_OUTSIDE], _FUNCTIONS[_compose_steps(step)][:, _OUTSIDE][:-1]))
-    # Something else came between: an escape before it escapes nothing.
+    # Another byte came between: an escape that is not directly before a byte does not escape it.
     before = np.where(apart & (before == _ESCAPED), _INSIDE, before)
     toggles = events[is_quote & (before != _ESCAPED)]
     taken = events[before == _ESCAPED]

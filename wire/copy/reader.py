@@ -28,7 +28,7 @@ from wire.errors import BadCopyFileFormat, SqlError
 from wire.types.byte_columns import Ints
 from wire.types.client_encodings import codec
 
-#: Bytes that are taken apart at once, and the most that a row may have.
+#: The number of bytes that are split at once, and the maximum of a row.
 BLOCK_BYTES: Final = 2 << 20
 ROW_BYTES_MAX: Final = (1 << 30) - 1
 _END_OF_DATA: Final = b"\\."
@@ -251,7 +251,7 @@ class RowReader:
         firsts = np.concatenate(([0], np.flatnonzero(is_end) + 1))
         lines = self._lines + 1 + np.arange(len(stops))
         if self._layout.csv and len(marks.marked):
-            # Ends of lines within quotes count too; on the first line PostgreSQL does not know yet what ends one.
+            # Line ends within quotes count as lines too; on the first line PostgreSQL does not know yet how lines end.
             counts = data == (10 if self._end == b"\n" else 13)
             if not known and len(stops):
                 counts[: stops[0]] = data[: stops[0]] == 13

@@ -22,7 +22,7 @@ from wire.errors import BadCopyFileFormat, CharacterNotInRepertoire, SqlError
 from wire.types.byte_columns import Bools, Ints, offsets_of
 from wire.types.client_encodings import from_client
 
-#: Characters of a line or a value that an error shows.
+#: The maximum number of characters of a line or a value that an error shows.
 _SHOWN: Final = 100
 
 
@@ -131,7 +131,7 @@ class TextColumns:
         if number in layout.force_null:
             nulls = nulls | np.asarray(pc.equal(values, pa.scalar(layout.null, pa.binary())))
         if number in layout.force_not_null:
-            # A null that may not be one is the text that it is written as.
+            # In a column of FORCE_NOT_NULL, a field that looks like a null is text.
             nulls = nulls & ~written
         some, null = bool(nulls.any()), pa.array(nulls)
         if escaped:

@@ -33,7 +33,7 @@ from wire.types.output import EncodedColumn, OutputSettings, text_column
 
 _BATCH_BYTES_MAX: Final = 1 << 28
 _MESSAGE: Final = b"d"
-#: Bytes that have a letter in the text format.
+#: Bytes that are escaped with a letter in the text format.
 _LETTERS: Final = {8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r"}
 
 

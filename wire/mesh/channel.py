@@ -88,9 +88,9 @@ class BatchArrived:
     cost: int
 
 
-#: What `DataReceiver` reports: the request to open, batches, the sender's own failure.
+#: The events of `DataReceiver`: the request to open, batches, the sender's own failure.
 ReceiverEvent = Open | BatchArrived | Cancel
-#: What `DataSender` reports: that it may send, that it was refused or stopped, that credit came.
+#: The events of `DataSender`: permission to send, refusal or cancellation, new credit.
 SenderEvent = Ok | Deny | Cancel | FlowControl
 
 _Chunks = tuple[bytes | memoryview, ...]

@@ -62,9 +62,9 @@ from wire.mesh.framing import (
 )
 from wire.mesh.messages import VERSION
 
-#: What a message may have for a header before its sender has proved anything.
+#: The maximum size of a header before its sender has proved its identity.
 HANDSHAKE_BYTES_MAX: Final = 4096
-#: The largest plan that a `start` may bring, and the largest page of a cursor.
+#: The maximum size of the plan in a `start`, and of a page of a cursor.
 BODY_BYTES_MAX: Final = 64 << 20
 
 

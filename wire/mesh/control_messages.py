@@ -23,7 +23,7 @@ from wire.mesh.error_fields import ErrorFields
 from wire.mesh.messages import DenyReason, Message
 from wire.mesh.vocabulary import Vocabulary
 
-#: Bytes of randomness that each end adds to a handshake.
+#: Random bytes that each end adds to a handshake.
 NONCE_BYTES: Final = 32
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,63}\Z")]
@@ -31,7 +31,8 @@ ClusterName = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f]{1,63}\Z")]
 HostPort = Annotated[str, msgspec.Meta(max_length=262)]
 Nonce = Annotated[bytes, msgspec.Meta(min_length=NONCE_BYTES, max_length=NONCE_BYTES)]
 
-#: leave: the member ends in good order. redundant: the pair has a connection, or another one about to be. The others refuse.
+#: leave: the member shuts down normally. redundant: the pair has a connection already, or another one is about to be
+#: made. The other reasons are refusals.
 GoodbyeReason = Literal["leave", "redundant", "name", "secret", "version", "cluster"]
 
 
@@ -370,7 +371,7 @@ class ResetStatements(ControlMessage, frozen=True):
 
 #: The messages that may have a body.
 WITH_BODY: Final = (Start, CursorDescribed, CursorMoved, ActivityAnswer)
-#: The first message's number, by which a control connection is told from a data connection.
+#: The number of the first message, by which a control connection is distinguished from a data connection.
 HELLO_KIND: Final = 64
 _VOCABULARY: Final = Vocabulary[ControlMessage](
     {

@@ -13,7 +13,7 @@ import msgspec
 
 from wire.errors import About, SqlError
 
-#: Of a context, whose length nobody bounds; names have 63 bytes.
+#: The maximum length of a context, which is otherwise unbounded; names have at most 63 bytes.
 _CONTEXT_MAX: Final = 4096
 
 

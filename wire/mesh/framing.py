@@ -106,7 +106,8 @@ class FrameReader:
 
     def _feed_head(self, rest: memoryview) -> memoryview:
         if not self._preface and not self._head and len(rest) >= _PREFIX.size:
-            # Nearly all frames: nothing of it was there before, and its header is here as a whole.
+            # The fast path of nearly all frames: no part of the frame was buffered before, and its header is complete
+            # here.
             kind, header_length, body_length = _PREFIX.unpack_from(rest)
             self._check_lengths(header_length, body_length)
             end = _PREFIX.size + header_length

@@ -20,8 +20,8 @@ from wire.mesh.vocabulary import Vocabulary
 
 VERSION: Final = 6
 
-#: unknown: nobody has registered that channel (yet, or any more): try again. complete: the stream has been received whole
-#: from another attempt: nothing to send. The others are final.
+#: unknown: the channel is not registered (not yet, or no longer): try again. complete: another attempt has delivered
+#: the whole stream: there is nothing to send. The others are final.
 DenyReason = Literal["unknown", "complete", "superseded", "forbidden", "version", "schema", "closed"]
 
 

@@ -38,14 +38,14 @@ from wire.verifiers import ScramVerifier
 if TYPE_CHECKING:
     from scramp import ScramException
 
-#: What is sent next, in order; where AuthenticationOk is the last of it, the client is let in.
+#: The messages to send next, in order; if the last one is AuthenticationOk, the client is authenticated.
 Step = tuple[m.AuthenticationRequest | m.AuthenticationOk, ...]
 PLAIN: Final = "SCRAM-SHA-256"
 PLUS: Final = "SCRAM-SHA-256-PLUS"
 _GRANTED: Final[Step] = (m.AuthenticationOk(),)
 _CLEARTEXT, _MD5, _SASL_CONTINUE, _SASL_FINAL = 3, 5, 11, 12
 _MALFORMED: Final = "malformed SCRAM message"
-#: Of client-first-message: what says whether the channel is bound, and the user's name.
+#: The parts of client-first-message: the channel binding flag, and the user's name.
 _FIRST: Final = re.compile(r"(?P<flag>[^,]*),(?P<identity>[^,]*),n=(?P<name>[^,]*),(?P<rest>.*)", re.DOTALL)
 _EXTENDED: Final = re.compile(r"[^,]*,[^,]*,m=")
 _LAST: Final = re.compile(r"c=[^,]+,r=(?P<nonce>[^,]+),(?:.*,)?p=[^,]+", re.DOTALL)
@@ -153,7 +153,7 @@ class Scram:
             mechanism, first = _initial_response(message)
             self._exchange = _Exchange(self._verifier, mechanism, self._binding, self._nonce)
             if first is None:
-                # A client may choose a mechanism before it says anything in it.
+                # A client may choose a mechanism before it sends a message of it.
                 return (m.AuthenticationRequest(_SASL_CONTINUE),)
             return self._begin(first)
         if not self._exchange.begun:
@@ -176,7 +176,8 @@ class _Exchange:
     """The messages of one SCRAM exchange, which scramp parses and makes."""
 
     def __init__(self, verifier: ScramVerifier, mechanism: str, binding: tuple[str, str] | None, nonce: str) -> None:
-        # With it comes a reader of certificates; a member whose clients are trusted needs neither.
+        # Imported late: scramp imports a reader of certificates, which a member whose clients are trusted does not
+        # need.
         from scramp import ScramMechanism
 
         if mechanism not in (PLAIN, *((PLUS,) if binding is not None else ())):
@@ -243,7 +244,7 @@ class _Exchange:
             self._server.set_client_final(text)
             return str(self._server.get_server_final()).encode()
         except ScramException as error:
-            # A proof of another length than a key's has a cause.
+            # A proof whose length differs from a key's raises an error with a cause.
             if error.server_error is ServerError.INVALID_PROOF and error.__cause__ is None:
                 return None
             if error.server_error is ServerError.CHANNEL_BINDINGS_DONT_MATCH:
@@ -306,5 +307,5 @@ def _password(message: m.PasswordMessage) -> str:
         raise ProtocolViolation("invalid password packet size")
     if data == b"\0":
         raise InvalidPassword("empty password returned by client")
-    # What is not UTF-8 is nobody's password.
+    # A password that is not UTF-8 never matches.
     return data[:-1].decode("utf-8", "replace")

@@ -39,20 +39,20 @@ from wire.pg.input_budget import InputBudget
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-#: What we speak: 3.0, and 3.2 for its longer cancel keys (3.1 never existed).
+#: The supported protocol versions: 3.0, and 3.2 for its longer cancel keys (3.1 never existed).
 PROTOCOL_NEWEST: Final = (3, 2)
 #: PostgreSQL's limits: MAX_STARTUP_PACKET_LENGTH, PG_MAX_AUTH_TOKEN_LENGTH, PQ_SMALL_MESSAGE_LIMIT.
 STARTUP_BYTES_MAX: Final = 10_000
 AUTHENTICATION_BYTES_MAX: Final = 65_535
 SMALL_MESSAGE_BYTES_MAX: Final = 10_000
-#: The prefix of the buffer that was consumed is cut off when it reaches this size.
+#: The consumed prefix of the buffer is cut off when it reaches this size.
 _COMPACT_BYTES: Final = 1 << 16
-#: Shorter messages are never refused for what others hold.
+#: Messages up to this length are never refused because of the input that other connections buffer.
 LONG_MESSAGE_BYTES: Final = 1 << 16
 _LENGTH: Final = struct.Struct("!i")
 #: Bind, Describe and Execute.
 _EXECUTING: Final = b"BDE"
-#: A message's type and length.
+#: The length of a message's type and length fields.
 _HEAD_BYTES: Final = 5
 _LARGE: Final = frozenset((m.Query, m.Parse, m.Bind, m.FunctionCall, m.CopyData))
 
@@ -237,7 +237,7 @@ class Connection:
         self.state = State.STARTUP
         self._limits = limits or Limits()
         self._budget = budget or InputBudget(sys.maxsize)
-        #: Bytes of a refused message that have not come yet, and are thrown away when they do.
+        #: Bytes of a refused message that have not arrived yet, and are discarded when they do.
         self._refused = 0
         self._encoding = "UTF8"
         self._buffer = bytearray()

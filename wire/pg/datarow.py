@@ -46,14 +46,15 @@ from wire.types.output import EncodedColumn, OutputSettings, text_column
 __all__ = ["EncodedColumn", "OutputSettings", "RowEncoder", "column_formats"]
 
 _MESSAGE: Final = b"D"
-#: Of Arrow's 2 GiB, what we let one join make; and how much larger than a batch its messages may be.
+#: The maximum size of one join's result, below Arrow's 2 GiB; and the maximum size of a batch, whose messages may be
+#: larger.
 _BYTES_MAX: Final = (1 << 31) - (1 << 20)
 _BATCH_BYTES_MAX: Final = 1 << 28
-#: What is quicker to encode value by value.
+#: Batches up to this size are faster to encode value by value.
 _FEW_ROWS: Final = 16
 _FEW_BYTES: Final = 1 << 16
 _NULL: Final = b"\xff\xff\xff\xff"
-#: Types whose texts are Python's of the same values, for arrays of integers and strings; and those integers.
+#: Types whose texts are the same as Python's, for arrays of integers and strings; and the ids of the integer types.
 _PLAIN: Final = frozenset((t.INT2, t.INT4, t.INT8, t.TEXT, t.VARCHAR))
 _INTEGERS: Final = frozenset(typ.id for typ in (pa.int16(), pa.int32(), pa.int64()))
 _STRING: Final = pa.string().id

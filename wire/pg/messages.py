@@ -285,7 +285,7 @@ class EncryptionAnswer:
         return b"S" if self.accepted else b"N"
 
 
-#: The first code of those that are SASL's.
+#: The first of SASL's codes.
 SASL: Final = 10
 
 
@@ -508,7 +508,7 @@ class EmptyQueryResponse:
 
 
 def _report(kind: bytes, fields: tuple[tuple[str, str | None], ...], encoding: str) -> bytes:
-    # A report must always get through: what the client's encoding lacks is shown escaped rather than refused.
+    # An error report must always arrive: characters that the client's encoding lacks are escaped instead of refused.
     body = b"".join(
         code.encode() + text.replace("\0", "").encode(codec(encoding), "backslashreplace") + b"\0"
         for code, text in fields

@@ -212,7 +212,8 @@ _CONSTRAINT: Final[dict[str, AssertionKind]] = {
 }  # fmt: skip
 _LOOKS: Final = ("(?=", "(?!", "(?<=", "(?<!")
 _HEX: Final = "0123456789abcdefABCDEF"
-#: Parentheses within each other: what reads, judges and writes trees recurses, here and in the engines (RE2 stops at 1,000).
+#: The maximum nesting of parentheses. Reading, analysing and writing trees are recursive, here and in the engines (RE2
+#: stops at 1,000).
 _DEPTH_MAX: Final = 500
 
 
@@ -238,7 +239,7 @@ class _Reader:
         while (char := self.peek()) not in ("", "|", ")"):
             if char in "*+?" or (char == "{" and self.bound_ahead()):
                 raise _error("quantifier operand invalid")
-            # A look-around takes no quantifier, but in parentheses.
+            # A look-around takes no quantifier, except in parentheses.
             is_set_apart = self.text.startswith("(", self.at) and not self.text.startswith(_LOOKS, self.at)
             part = self.atom()
             if isinstance(part, Assertion | Look) and not is_set_apart and self.quantifier() is not None:

@@ -124,7 +124,7 @@ def _unexpected_detail(rest: str) -> str:
     return "Unexpected end of input." if first in '"\\' else f'Unexpected "{first}" character.'
 
 
-#: What may come next, by what came last. An element and a nested list never follow one another on one level.
+#: The tokens that may follow each token. An element and a nested list never follow one another on one level.
 _MAY_FOLLOW: Final = {
     "start": {"{"},
     "{": {"{", "element"},
@@ -175,7 +175,7 @@ def _element(kind: str, token: str, read_element: Callable[[str], Any]) -> Any:
     if kind == "quoted":
         return read_element(_BACKSLASH.sub(r"\1", token[1:-1]))
     bare = token.rstrip(_SPACE)
-    # A blank that a backslash protects stays.
+    # An escaped blank is kept.
     if len(bare) < len(token) and bare.endswith("\\") and (len(bare) - len(bare.rstrip("\\"))) % 2:
         bare = token[: len(bare) + 1]
     if bare.lower() == "null":

@@ -26,7 +26,7 @@ from wire.dataclass import dataclass
 Bytes2D = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[Any]
-#: A matrix of shape (rows, width), or an Arrow binary array without offset; what lies under a null is of no matter.
+#: A matrix of shape (rows, width), or an Arrow binary array without offset; the content of null rows is undefined.
 Piece: TypeAlias = Bytes2D | pa.BinaryArray
 
 #: The two ASCII digits of each number below 100, as one 16-bit item.

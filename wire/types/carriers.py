@@ -85,7 +85,7 @@ _CARRIERS: Final[dict[t.PgType, pa.DataType]] = {
 }
 
 
-#: The scale of a numeric of which nothing is known.
+#: The scale of a numeric whose scale is unknown.
 UNKNOWN_SCALE: Final = 16
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from wire.errors import CharacterNotInRepertoire, FeatureNotSupported, UntranslatableCharacter
 from wire.types.byte_columns import binary_array, data_of, offsets_of
 
-#: PostgreSQL's name to Python's codec.
+#: PostgreSQL's names of encodings to Python's codecs.
 _CODECS: Final = {
     "UTF8": "utf-8", "SQL_ASCII": "utf-8",
     "LATIN1": "latin-1", "LATIN2": "iso8859-2", "LATIN3": "iso8859-3", "LATIN4": "iso8859-4", "LATIN5": "iso8859-9",
@@ -31,7 +31,8 @@ _CODECS: Final = {
     "WIN1254": "cp1254", "WIN1255": "cp1255", "WIN1256": "cp1256", "WIN1257": "cp1257", "WIN1258": "cp1258",
     "WIN866": "cp866", "WIN874": "cp874", "KOI8R": "koi8-r", "KOI8U": "koi8-u",
 }  # fmt: skip
-#: All that PostgreSQL knows, each at its number (pg_wchar.h, pg_enc), and how many bytes a character of it takes at most.
+#: All of PostgreSQL's encodings, each at its number (pg_wchar.h, pg_enc), with the maximum number of bytes of a
+#: character.
 NUMBERED: Final = (
     ("SQL_ASCII", 1), ("EUC_JP", 3), ("EUC_CN", 3), ("EUC_KR", 3), ("EUC_TW", 4), ("EUC_JIS_2004", 3), ("UTF8", 4),
     ("MULE_INTERNAL", 4), *((f"LATIN{number}", 1) for number in range(1, 11)), ("WIN1256", 1), ("WIN1258", 1), ("WIN866", 1),
@@ -58,7 +59,7 @@ def plain_name(text: str) -> str:
 
 
 _NAMES: Final = {plain_name(name): name for name in _CODECS} | _ALIASES
-#: The number of each encoding by all its names, of which only letters and digits count, without case.
+#: The number of each encoding by all its names, reduced to letters and digits in lower case.
 NUMBER_BY_NAME: Final = {
     plain: number
     for number, (name, _bytes) in enumerate(NUMBERED)
@@ -124,7 +125,7 @@ def column_to_client(array: pa.BinaryArray, name: str) -> pa.BinaryArray:
     table = np.array([list(item.ljust(width, b"\0")) for item in encoded], np.uint8).reshape(len(encoded), width)
     sizes = np.array([len(item) for item in encoded], np.int64)[inverse]
     converted = table[inverse][np.arange(width) < sizes[:, None]]
-    # A character begins wherever a byte is no continuation; its end in the new bytes is known by its number.
+    # A character begins at every byte that is not a continuation byte; its number gives its end in the new bytes.
     begun = np.concatenate(([0], np.cumsum((data & 0xC0) != 0x80)))
     ends = np.concatenate(([0], np.cumsum(sizes)))
     validity = array.is_valid().buffers()[1] if array.null_count else None

@@ -36,11 +36,12 @@ DATE_MINUS_INFINITY: Final = -(1 << 31)
 TIMESTAMP_INFINITY: Final = (1 << 63) - 1
 TIMESTAMP_MINUS_INFINITY: Final = -(1 << 63)
 
-#: Days from 4714-11-24 BC, where PostgreSQL's calendar begins, to 1970; and 1970 to 5874898-01-01, before which it ends.
+#: Days from 4714-11-24 BC, where PostgreSQL's calendar begins, to 1970; and from 1970 to 5874898-01-01, before which it
+#: ends.
 DATE_FIRST: Final = -2_440_588
 DATE_END: Final = 2_145_042_906
 TIMESTAMP_FIRST: Final = DATE_FIRST * DAY_MICROS
-#: 294277-01-01, where PostgreSQL's timestamps end. Ours, counted from 1970, end some thirty years before.
+#: 294277-01-01, where PostgreSQL's timestamps end. Ours, counted from 1970, end about thirty years before.
 TIMESTAMP_END: Final = 9_223_371_331_200_000_000 + PG_EPOCH_MICROS
 _INT_MAX: Final = (1 << 31) - 1
 
@@ -148,7 +149,7 @@ class _Reader:
             raise BadFormat
         for number in numbers:
             self._number(number)
-        # Such a date comes first: only a zone may stand before it.
+        # Such a date must come first: only a zone may precede it.
         if self.have - {"zone"} != {"year", "month", "day"}:
             raise BadFormat
 
@@ -212,7 +213,7 @@ class _Reader:
         elif "time" not in self.have and len(digits) in (4, 6):
             self._claim("time")
             minute, second = int(digits[2:4]), int(digits[4:] or 0)
-            # PostgreSQL takes 99 minutes here, save for a type that is a time and nothing else.
+            # PostgreSQL accepts up to 99 minutes here, except for a type that is only a time.
             self.clock.hour, self.clock.micros = int(digits[:2]), (minute * 60 + second) * 1_000_000 + micros
             self.clock.is_loose = minute > 59 or second > 60
         elif point and not dated and len(digits) >= 6:
@@ -236,7 +237,7 @@ class _Reader:
             self._digits_field(text)
             return
         if point:
-            # `8 jan 12.5`: the fraction is one of a second, as odd as it looks.
+            # As in PostgreSQL, the fraction of `8 jan 12.5` is a fraction of a second.
             self.clock.micros = _fraction_micros(fraction)
         known = DATE_NAMES & self.have
         order = self.settings.date_order

@@ -43,7 +43,7 @@ _WEEKDAYS: Final = {
     "fri": "friday", "sat": "saturday",
 }  # fmt: skip
 
-#: Word to (kind, value).
+#: Words to (kind, value).
 _WORDS: Final[dict[str, tuple[str, str | int]]] = {
     **{
         word: ("reserved", word) for word in ("now", "today", "yesterday", "tomorrow", "epoch", "infinity", "-infinity")
@@ -82,7 +82,7 @@ _SKIPPED: Final = frozenset(string.punctuation) - set("+-.")
 
 _TIME: Final = re.compile(r"\d+:[\d:.]*", re.ASCII)
 _DIGITS: Final = re.compile(r"\d+", re.ASCII)
-#: Digits, a delimiter, digits; and then the same delimiter with whatever digits and more of it follow.
+#: Digits, a delimiter, digits; then any sequence of digits and the same delimiter that begins with the delimiter.
 _NUMERIC_DATE: Final = re.compile(r"\d+([-/.])\d+(?:\1(?:\d|\1)*)?", re.ASCII)
 _MIXED_DATE: Final = re.compile(r"\d+([-/.])")
 _FRACTION: Final = re.compile(r"\.\d*", re.ASCII)

@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: The largest power of ten of 32 bits.
+#: The exponent of the largest power of ten that fits into 32 bits.
 _STEP: Final = 9
 _DIGITS_MAX: Final = 76
 _WORDS: Final = 8
-#: A digit of a quotient, in base 2**32, that is as large may be wrong.
+#: A digit of a quotient, in base 2**32, may be wrong if it is at least as large as this.
 _DOUBTFUL: Final = np.uint32(2**32 - 16)
 
 
@@ -43,7 +43,7 @@ def round_decimals(values: Any, digits: int) -> Any:
     """
     if values.type.scale - digits <= _STEP:
         return pc.round(values, ndigits=digits, round_mode="half_towards_infinity")
-    # The digit behind the last one decides.
+    # The digit after the last one decides about rounding.
     rounded = pc.round(truncate_decimals(values, digits + 1), ndigits=digits, round_mode="half_towards_infinity")
     return pc.cast(rounded, values.type)
 

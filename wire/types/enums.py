@@ -22,7 +22,7 @@ from wire.errors import InvalidTextRepresentation
 from wire.types import pg_types as t
 from wire.types.byte_columns import ByteColumn, as_binary, values_of
 
-#: From one label's number to the next's, as CREATE TYPE gives them.
+#: The distance between the numbers of consecutive labels, as CREATE TYPE assigns them.
 STEP: Final = 1 << 32
 
 

@@ -20,7 +20,7 @@ from wire.types.numbers_input import invalid, read_float
 from wire.types.output_numbers import float_text
 
 _DIGITS: Final = r"[+-]?(?:\d++\.?\d*+(?:[eE][+-]?\d++)?|\.\d++(?:[eE][+-]?\d++)?|inf(?:inity)?|nan)"
-#: Read to its end, whatever follows: no number is read as two, and blanks are passed over once.
+#: Matched atomically, whatever follows: no number is read as two numbers, and blanks are skipped once.
 _NUMBER: Final = rf"(?>\s*+{_DIGITS}\s*+)"
 _POINT: Final = rf"(?:\s*+\({_NUMBER},{_NUMBER}\)\s*+|{_NUMBER},{_NUMBER})"
 _POINTS: Final = rf"{_POINT}(?:,{_POINT})*"

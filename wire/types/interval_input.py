@@ -28,7 +28,7 @@ from wire.types.text_settings import InputSettings
 
 _INT32: Final = 1 << 31
 _INT64: Final = 1 << 63
-#: Microseconds that fit the carrier's nanoseconds.
+#: The maximum number of microseconds that fits the carrier's nanoseconds.
 _CARRIED_MICROS: Final = _INT64 // 1000
 
 _MICROS: Final = {
@@ -40,7 +40,7 @@ _MICROS: Final = {
 }
 _YEARS: Final = {"year": 1, "decade": 10, "century": 100, "millennium": 1000}
 
-#: Spellings of each unit, as far as ten letters go.
+#: Spellings of each unit, of which the first ten letters count.
 _SPELLINGS: Final = {
     "microsecond": "us usec usecs usecond useconds microsecon",
     "millisecond": "ms msec msecs mseconds millisecon",
@@ -57,7 +57,7 @@ _SPELLINGS: Final = {
 }
 _UNITS: Final = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings.split()}
 
-#: The field that a bare number means is the first of these that the modifier has.
+#: A bare number is of the first of these fields that the modifier has.
 _FROM_SMALLEST: Final = ("second", "minute", "hour", "day", "month", "year")
 
 
@@ -233,7 +233,7 @@ def _add_number(total: _Sum, text: str, unit: str) -> str:
         total.add("month", sign * (years * 12 + months), 0.0)
         return "month"
     match = _NUMBER.fullmatch(text)
-    # Nothing tells the unit of a number before `ago`.
+    # The unit of a number directly before `ago` is not given.
     if unit == "ago" or not match or not (match[2] or match[3]):
         raise BadFormat
     sign = -1 if match[1] == "-" else 1
@@ -257,7 +257,7 @@ _ISO_BASIC_DATE: Final = re.compile(r"(\d{4})(\d\d)(\d\d)")
 _ISO_EXTENDED_DATE: Final = re.compile(rf"({_ISO_NUMBER})(?:-({_ISO_NUMBER})(?:-({_ISO_NUMBER}))?)?")
 _ISO_BASIC_TIME: Final = re.compile(r"(\d\d)(\d\d)(\d\d(?:\.\d*)?)")
 _ISO_EXTENDED_TIME: Final = re.compile(rf"({_ISO_NUMBER})(?::({_ISO_NUMBER})(?::({_ISO_NUMBER}))?)?")
-#: Beyond this a number of the ISO format is out of range.
+#: A number of the ISO format beyond this is out of range.
 _ISO_MAX: Final = 1.0e15
 
 

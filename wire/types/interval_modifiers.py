@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-#: Largest first.
+#: Largest field first.
 FIELD_BITS: Final = {
     "year": 1 << 2,
     "month": 1 << 1,
@@ -28,7 +28,7 @@ def span(fields: str) -> int:
     return sum(FIELD_BITS[name] for name in _ORDER[_ORDER.index(first) : _ORDER.index(last or first) + 1])
 
 
-#: What can be written, by its bits.
+#: The combinations of fields that SQL can express, by their bits.
 SPANS: Final = {
     span(fields): fields
     for fields in (

@@ -27,14 +27,15 @@ _TOKEN: Final = re.compile(
     r"|(?P<end>\Z))"
 )
 _BLANK: Final = re.compile(r"[ \t\n\r]*")
-#: What PostgreSQL quotes of a text that is no token: a number's or a word's characters, else one.
-#: Whatever is beyond ASCII is one of them, said as what is none: a range to the end of Unicode takes `re` milliseconds to compile.
+#: The text that PostgreSQL quotes in an error if no token begins: the characters of a number or a word, else one
+#: character. All characters beyond ASCII belong to words, so the patterns list the excluded ASCII characters: a range
+#: to the end of Unicode would take `re` milliseconds to compile.
 _WRONG_NUMBER: Final = re.compile(r"[0-9-][^\0-*,/:-@[-^`{-\x7f]*")
 _WRONG_WORD: Final = re.compile(r"[^\0-/:-@[-^`{-\x7f]+|.", re.DOTALL)
 _STRING_START: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
 _ESCAPE: Final = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
 _STRING: Final = re.compile(_STRING_START.pattern + '"')
-#: A surrogate without the other of its pair.
+#: A surrogate without the other one of its pair.
 _HALF: Final = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
 _SHORT_ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 _OUTPUT_ESCAPES: Final = {

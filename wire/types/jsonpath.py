@@ -36,7 +36,7 @@ _OTHER: Final = r"[^?%$.\[\]{}()|&!=<>@#,*:\-+/\\\" \t\n\r\f]"
 _INTEGER: Final = r"(?:0|[1-9][0-9]*)"
 _DECIMAL: Final = rf"(?:{_INTEGER}\.[0-9]*|\.[0-9]+)"
 _REAL: Final = rf"(?:{_DECIMAL}|{_INTEGER})[Ee][-+]?[0-9]+"
-#: In the scanner's order: of what matches equally far the first counts.
+#: In the scanner's order: of rules that match equally far, the first applies.
 _RULES: Final = tuple(
     (kind, re.compile(pattern, re.DOTALL))
     for kind, pattern in (
@@ -53,7 +53,7 @@ _RULES: Final = tuple(
         ("name", rf"{_OTHER}+"),
     )
 )
-#: Words that mean something, and those that do in lower case alone.
+#: Keywords, and those that are recognised in lower case only.
 _KEYWORDS: Final = frozenset(
     ("is", "to", "lax", "flag", "last", "with", "exists", "starts", "strict", "unknown", "like_regex")
 )
@@ -65,7 +65,7 @@ _PRIORITY: Final = {
     "unary": 5,
 }  # fmt: skip
 _HIGHEST: Final = 6
-#: What stands around the arguments of what has parentheses of its own.
+#: The text around the arguments of nodes that have parentheses of their own.
 _AROUND: Final = {
     "filter": ("?(", ")"), "!": ("!(", ")"), "exists": ("exists (", ")"), "is unknown": ("(", ") is unknown"),
     "subscripts": ("[", "]"),
@@ -74,7 +74,7 @@ _PREDICATES: Final = frozenset(("!", "exists", "is unknown"))
 _FLAGS: Final = "ismxq"
 _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|(.))", re.DOTALL)
-#: The level of leaves, or the deepest there is.
+#: The level of leaves (the deepest level).
 LAST: Final = 0xFFFFFFFF
 _LEVEL_MAX: Final = 2**31 - 1
 _DEPTH_MAX: Final = 60
@@ -146,7 +146,7 @@ def _parse_path(text: str) -> Path:
     return Path(strict, root)
 
 
-#: Longer ones are so rare that their trees need not take memory.
+#: Longer paths are so rare that their trees are not cached, to save memory.
 _REMEMBERED_LENGTH_MAX: Final = 1000
 _remembered: Final = lru_cache(512)(_parse_path)
 

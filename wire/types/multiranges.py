@@ -29,7 +29,7 @@ from wire.types.ranges import (
     write_range,
 )
 
-#: The ranges that a multirange is made of.
+#: The range type of each multirange type.
 RANGES: Final = {
     t.INT4MULTIRANGE: t.INT4RANGE, t.INT8MULTIRANGE: t.INT8RANGE, t.NUMMULTIRANGE: t.NUMRANGE, t.TSMULTIRANGE: t.TSRANGE,
     t.TSTZMULTIRANGE: t.TSTZRANGE, t.DATEMULTIRANGE: t.DATERANGE,
@@ -37,7 +37,8 @@ RANGES: Final = {
 MULTIRANGES: Final = {range_: multirange for multirange, range_ in RANGES.items()}
 _BLANK: Final = " \t\n\r\v\f"
 _EMPTY: Final = "empty"
-#: A range from its first character to its last. What is quoted or after a backslash, blanks passed over, does not end it.
+#: A range from its first character to its last. Quoted or escaped characters do not end it; blanks between ranges are
+#: skipped.
 _ESCAPED: Final = rf"\\[{_BLANK}]*[^{_BLANK}]"
 _RANGE: Final = re.compile(rf"""[\[(](?:[^"\\\])]|{_ESCAPED}|"(?:[^"\\]|""|{_ESCAPED})*+")*+[\])]""")
 

@@ -22,17 +22,17 @@ from wire.types import pg_types as t
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _OID: Final = re.compile(r"[+-]?[0-9]+")
-# Digits are taken for good: where something else follows, it would be tried for each of them whether fewer do.
+# Digits are matched possessively; otherwise a mismatch after them would be retried with every smaller number of digits.
 _FLOAT: Final = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _HEX_FLOAT: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]++\.?[0-9a-fA-F]*+|\.[0-9a-fA-F]++)(?:[pP][+-]?[0-9]++)?")
 _SPECIAL_FLOAT: Final = re.compile(r"[+-]?(?:nan(?:\([a-z0-9_]*\))?|inf|infinity)", re.IGNORECASE | re.ASCII)
 _NUMERIC: Final = re.compile(r"([+-]?)(?:([0-9]++)\.?([0-9]*+)|\.([0-9]++))(?:[eE][ \t\n\r\v\f]*+([+-]?[0-9]++))?")
 _SPECIAL_NUMERIC: Final = re.compile(r"nan|[+-]?(?:inf|infinity)", re.IGNORECASE | re.ASCII)
 
-#: Digits before and after the decimal point that PostgreSQL's numeric can hold.
+#: The maximum number of digits before and after the decimal point in PostgreSQL's numeric.
 _NUMERIC_WEIGHT_MAX: Final = 131_072
 _NUMERIC_SCALE_MAX: Final = 16_383
-#: No precision limit while we shift and round decimals.
+#: A precision that never limits the shifting and rounding of decimals.
 _EXACT: Final = Context(prec=_NUMERIC_WEIGHT_MAX + _NUMERIC_SCALE_MAX + 10)
 
 _INTEGER_BITS: Final = {t.INT2: 16, t.INT4: 32, t.INT8: 64}

@@ -63,7 +63,7 @@ def _part(item: t.Attribute) -> EncodedColumn:
     return EncodedColumn(typ, typmod, NumericScale.TRIMMED if typmod == -1 else NumericScale.FIXED)
 
 
-#: Elements whose texts never need quotes in an array.
+#: Element types whose texts never need quotes in an array.
 _PLAIN: Final = frozenset(
     (t.BOOL, t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8, t.NUMERIC, t.OID, t.UUID, t.TIME, t.TIMETZ)
 )
@@ -93,7 +93,7 @@ def _write(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> 
     if typ in CODECS:
         return text_of(typ, array)
     if pa.types.is_string(array.type):
-        # Also the names of objects, which the binder has made of reg* values.
+        # Names of objects too, which the binder has made from reg* values.
         return of_array(array)
     if typ.category == "A":
         return _array_text(column, array, settings)
@@ -127,7 +127,7 @@ def _record_text(column: EncodedColumn, array: pa.StructArray, settings: OutputS
 # --- bytea --------------------------------------------------------------------------------------------------------------
 
 _HEX: Final = np.array([list(b"%02x" % byte) for byte in range(256)], np.uint8)
-#: Each byte in escape format, padded to four, and how many of the four count.
+#: Each byte in the escape format, padded to four bytes, and how many of the four count.
 _ESCAPED: Final = [
     b"\\\\" if byte == 0x5C else bytes([byte]) if 0x20 <= byte <= 0x7E else b"\\%03o" % byte for byte in range(256)
 ]

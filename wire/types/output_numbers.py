@@ -41,7 +41,7 @@ from wire.types.decimal_arithmetic import round_decimals
 _POWERS: Final = np.array([10**n for n in range(20)], np.uint64)
 #: Powers of ten modulo 2**64.
 _WRAPPED_POWERS: Final = np.array([10**n % (1 << 64) for n in range(40)], np.uint64)
-#: Decimals of a quotient: 16 significant ones, in groups of four (PostgreSQL: select_div_scale).
+#: The number of decimals of a quotient: 16 significant ones, in groups of four (PostgreSQL: select_div_scale).
 _QUOTIENT_DIGITS: Final = 16
 
 
@@ -178,7 +178,7 @@ def _strictly_inside(value: float, bits: int) -> tuple[int, int]:
     """
     whole = int(value)
     unit = 1 << (whole.bit_length() - bits)
-    # Everything four-fold, so that midpoints are integers even below a power of two.
+    # All values are multiplied by four, so that midpoints are integers even below a power of two.
     low = 4 * whole - (unit if whole & (whole - 1) == 0 else 2 * unit)
     high = 4 * whole + 2 * unit
     for exponent in range(len(str(whole)), -1, -1):

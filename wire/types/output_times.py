@@ -27,7 +27,8 @@ _MONTHS: Final = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug"
 _HOUR: Final = 3_600_000_000
 _MINUTE: Final = 60_000_000
 _SECOND: Final = 1_000_000
-#: A table of all days between the first and the last is worth while up to so many times the column's length.
+#: A lookup table of all days between the first and the last is used if it has at most this many times the column's
+#: length.
 _TABLE_FACTOR: Final = 1
 
 
@@ -198,7 +199,7 @@ def _write_timestamp(
     """Write timestamps. east: the offsets of timestamps with a zone. names: the zone's abbreviations and the index of
     each row's.
     """
-    # Added in parts, since the sum may not fit 64 bits at the calendar's end.
+    # The parts are added one by one, since the sum may not fit 64 bits at the calendar's end.
     days, micros = utc // DAY_MICROS, utc % DAY_MICROS
     if east is not None:
         micros = micros + east * _SECOND
@@ -380,7 +381,7 @@ def _write_sql(sheet: Sheet, fields: _Interval) -> None:
     plain = standard & ~zero
     sheet.literal(b"0", zero)
     sheet.literal(b"-", plain & negative)
-    # Not of the standard's form: all three parts, each with its sign.
+    # An interval that has no standard form: all three parts, each with its sign.
     months_negative = (fields.years < 0) | (fields.months < 0)
     sheet.literal(b"-", mixed & months_negative)
     sheet.literal(b"+", mixed & ~months_negative)

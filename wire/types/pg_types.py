@@ -101,7 +101,7 @@ class PgType:
         return self.element != 0 and self.category == "A"
 
     def __hash__(self) -> int:
-        # Types are keys of nearly every table there is; the OID says it all.
+        # Types are keys of nearly every dictionary; the OID identifies them.
         return self.oid
 
     def __repr__(self) -> str:
@@ -152,7 +152,7 @@ _SCALARS: Final = (
     (4191, "regcollation", 4, "N", False, 4192, "regcollation"),
 )
 
-#: As above, and the name of the type that carries it.
+#: As above, with the name of the type that carries it.
 _CARRIED: Final = (
     (27, "tid", 6, "U", False, 1010, "tid", "text"),
     (142, "xml", -1, "U", False, 143, "xml", "text"),
@@ -261,18 +261,18 @@ ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY = BY_OID[2276], BY_OID[2277], BY_OID[2283
 ANYENUM, ANYRANGE, ANYMULTIRANGE = BY_OID[3500], BY_OID[3831], BY_OID[4537]
 ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY = BY_OID[5077], BY_OID[5078], BY_OID[5079]
 
-#: OIDs that are shown as the names of what they mean.
+#: OID types that are printed as names of objects.
 REG_TYPES: Final = (
     REGPROC, REGPROCEDURE, REGOPER, REGOPERATOR, REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGCOLLATION, REGCONFIG,
     REGDICTIONARY,
 )  # fmt: skip
 OID_TYPES: Final = (OID, *REG_TYPES)
-#: All that is an unsigned number of four bytes.
+#: All types that are unsigned 32-bit numbers.
 UNSIGNED: Final = (*OID_TYPES, XID, CID)
-#: Types of whole numbers that a catalog is asked by.
+#: Integer types by which the catalog is queried.
 WHOLE_NUMBERS: Final = frozenset((INT2, INT4, INT8, *UNSIGNED))
 
-#: Names that SQL accepts beside pg_type's own (PostgreSQL's grammar, table 8.1).
+#: Names that SQL accepts besides pg_type's own (PostgreSQL's grammar, table 8.1).
 ALIASES: Final[dict[str, PgType]] = {
     "boolean": BOOL,
     "smallint": INT2,
@@ -308,7 +308,8 @@ def delimiter_of(element: PgType) -> str:
     return ";" if element is BOX else ","
 
 
-#: The bits of a modifier that say how many dimensions an array has; those below are its elements' modifier and one.
+#: The lowest bit of the number of dimensions in an array's modifier; the bits below are the elements' modifier plus
+#: one.
 DIMENSIONS_SHIFT: Final = 27
 
 

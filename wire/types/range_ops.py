@@ -14,7 +14,7 @@ from typing import Any
 
 from wire.types.ranges import Range
 
-#: Before all values, among them, after them; the value; before, at or after it.
+#: A position: before all values (-1), among them (0), after them (1); the value; before, at or after it (-1, 0, 1).
 Place = tuple[int, Any, int]
 
 

@@ -25,7 +25,7 @@ from wire.errors import (
 )
 from wire.types import pg_types as t
 
-#: Ranges by the type of their bounds.
+#: Range types by the type of their bounds.
 SUBTYPES: Final = {
     t.INT4RANGE: t.INT4, t.INT8RANGE: t.INT8, t.NUMRANGE: t.NUMERIC, t.TSRANGE: t.TIMESTAMP, t.TSTZRANGE: t.TIMESTAMPTZ,
     t.DATERANGE: t.DATE,

@@ -17,12 +17,12 @@ from wire.errors import FeatureNotSupported, InvalidTextRepresentation, SqlError
 from wire.types import pg_types as t
 
 _SPACE: Final = " \t\n\r\v\f"
-#: One attribute's text: quoted parts, and characters by themselves. Not so far: a quote without its end.
+#: The text of one attribute: quoted parts, and unquoted characters. A quote without its end does not match.
 _FIELD: Final = re.compile(r'(?:"(?:[^"\\]|\\.|"")*"|\\.|[^,)"\\])*', re.DOTALL)
 _PIECE: Final = re.compile(r'"((?:[^"\\]|\\.|"")*)"|\\(.)|([^,)"\\]+)', re.DOTALL)
 _ESCAPED: Final = re.compile(r'\\(.)|"(")', re.DOTALL)
 
-#: Reads the text of an attribute; it is not called for a null.
+#: A function that reads the text of an attribute; it is not called for a null.
 ReadAttribute = Callable[[t.Attribute, str], Any]
 
 

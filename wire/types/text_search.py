@@ -22,7 +22,7 @@ from wire.types.client_encodings import from_client
 BLANKS: Final = " \t\n\r\v\f"
 DIGITS: Final = "0123456789"
 _OPERATORS: Final = "!&|()<"
-#: Bytes of a lexeme, and of all of a value.
+#: The maximum number of bytes of a lexeme, and of a whole value.
 WORD_BYTES: Final = 2046
 TEXTS_BYTES: Final = (1 << 20) - 1
 _PLACES, _PLACE_LAST = 256, 16383
@@ -30,9 +30,9 @@ _WEIGHTS: Final = {"a": 3, "A": 3, "*": 3, "b": 2, "B": 2, "c": 1, "C": 1, "d": 
 _LETTERS: Final = ("", "C", "B", "A")
 _PLAIN: Final = re.compile(r"'((?:[^'\\]|''|\\\\)*)'(?::([\d,ABC]+))?(?: |$)", re.DOTALL)
 
-#: A place and its weight, 0 to 3 for D to A.
+#: A position and its weight, 0 to 3 for D to A.
 Place = tuple[int, int]
-#: A word and where it stands; no places: nothing is said of that.
+#: A word and its positions; empty if no positions are given.
 Entry = tuple[str, list[Place]]
 
 

@@ -31,7 +31,8 @@ _SYMBOLS: Final = {"&": AND, "|": OR}
 _DISTANCE_MAX: Final = 16384
 _WEIGHTS: Final = {"a": 8, "b": 4, "c": 2, "d": 1}
 _VALUE, _OPERATOR = 1, 2
-#: How many operators may wait for their right operand, as in PostgreSQL; and how many may lie in right operands of one another.
+#: The maximum number of operators that wait for their right operand, as in PostgreSQL; and the maximum nesting of right
+#: operands.
 _WAITING_MAX: Final = 32
 _DEPTH_MAX: Final = 200
 

@@ -93,9 +93,9 @@ _SUMMER: Final = (
     "sadt ulast uyst uzst wadt wdt wetdst wgst yekst "
 )
 
-#: Abbreviation, in lower case, to seconds east of Greenwich.
+#: Abbreviations, in lower case, to seconds east of Greenwich.
 OFFSETS: Final[dict[str, int]] = {name: offset for offset, names in _BY_OFFSET.items() for name in names.split()}
-#: Abbreviation, in lower case, to the zone that knows its offset.
+#: Abbreviations, in lower case, to the zones that know their offsets.
 ZONES: Final[dict[str, str]] = {name: zone for zone, names in _BY_ZONE.items() for name in names.split()}
 #: Abbreviations of summer time.
 SUMMER: Final[frozenset[str]] = frozenset(_SUMMER.split())

@@ -32,7 +32,7 @@ _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 
 Int64s = npt.NDArray[np.int64]
 
-#: The Gregorian calendar repeats after so many seconds.
+#: The number of seconds after which the Gregorian calendar repeats.
 _CYCLE_YEARS: Final = 400
 _CYCLE_SECONDS: Final = 146_097 * 86_400
 _NAME: Final = re.compile(r"[A-Za-z0-9_+\-]+(?:/[A-Za-z0-9_+\-]+)*")
@@ -97,7 +97,7 @@ class Zone:
         before, after = self.offset_at(second - 86_400), self.offset_at(second + 86_400)
         candidates = {before, after, self.offset_at(second - before), self.offset_at(second - after)}
         fitting = [offset for offset in candidates if self.offset_at(second - offset) == offset]
-        # The later instant of two is the one with the smaller offset east.
+        # Of two possible times, the later one has the smaller offset east.
         return min(fitting) if fitting else before
 
 
@@ -235,7 +235,8 @@ class _Rule:
         yield from sorted(found)
 
 
-#: PostgreSQL asks nothing of the names: whatever ends in a number may be a zone, and there need be none before hours and minutes.
+#: PostgreSQL does not check the names: any text that ends in a number may be a zone, and the name may be empty before
+#: hours and minutes.
 _POSIX: Final = re.compile(
     r"(?P<std><[^>]*>|[^<0-9,+\-][^0-9,+\-]*|(?=[+-]?\d+:))(?P<stdoff>[+-]?\d+(?::\d+){0,2})"
     r"(?:(?P<dst><[^>]*>|[^<0-9,+\-:][^0-9,+\-]*)(?P<dstoff>[+-]?\d+(?::\d+){0,2})?"
@@ -245,7 +246,7 @@ _CHANGE: Final = re.compile(
     r"(?:J(?P<julian>\d{1,3})|(?P<day>\d{1,3})|M(?P<month>\d{1,2})\.(?P<week>[1-5])\.(?P<weekday>[0-6]))"
     r"(?:/(?P<time>[+-]?\d+(?::\d+){0,2}))?"
 )
-#: What a specification without dates means: the rule of the United States, as PostgreSQL has it.
+#: The dates of a specification without dates: the rule of the United States, as in PostgreSQL.
 _DEFAULT_DATES: Final = ("M3.2.0", "M11.1.0")
 
 
@@ -295,7 +296,7 @@ def _parse_posix(text: str) -> _Rule | None:
 
 def _posix_zone(text: str) -> Zone | None:
     rule = _parse_posix(text.upper())
-    # PostgreSQL takes an offset with seconds for a database with leap seconds, and refuses it.
+    # PostgreSQL takes a zone whose offset has seconds for one of a database with leap seconds, and refuses it.
     if rule is None or rule.standard[0] % 60:
         return None
     base = _fixed_zone(text, *rule.standard)

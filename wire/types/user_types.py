@@ -12,7 +12,8 @@ from typing import Final, Literal
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
-#: How many definitions are remembered. One that is forgotten and asked for again is another object, so: many.
+#: The number of cached definitions. It is large because a definition that was evicted and is asked for again becomes
+#: another object.
 _REMEMBERED: Final = 1 << 16
 
 
@@ -40,7 +41,7 @@ class Told:
     is_array: bool = False
 
 
-#: Any type: built-in ones by their OID.
+#: Any type: built-in types by their OID.
 TypeTold = int | Told
 
 

@@ -41,7 +41,7 @@ _LSN: Final = re.compile(r"([0-9a-fA-F]{1,8})/([0-9a-fA-F]{1,8})")
 _TID: Final = re.compile(r"\s*\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)\s*")
 _JSONPATH_VERSION: Final = b"\x01"
 _INT8_MAX: Final = 2**63 - 1
-#: Types with words in their binary form, which are read and written in UTF-8 alone.
+#: Types with words in their binary format, which are read and written in UTF-8 only.
 WORDS: Final = (t.TSVECTOR, t.TSQUERY, t.JSONPATH)
 
 

@@ -54,10 +54,10 @@ ALL: Final[dict[Kind, int]] = {
     "L": SELECT | UPDATE,
     "p": SET | ALTER_SYSTEM,
 }
-#: What everybody has of an object that nobody has granted anything on.
+#: The rights of PUBLIC on an object without grants.
 _EVERYBODY: Final[dict[Kind, int]] = {"d": TEMPORARY | CONNECT, "f": EXECUTE, "l": USAGE, "T": USAGE}
 
-#: Whether a role has the rights of another one without SET ROLE.
+#: Returns whether a role has the rights of another one without SET ROLE.
 HasRightsOf = Callable[[int, int], bool]
 
 

@@ -17,8 +17,9 @@ from wire.dataclass import dataclass
 from wire.types.pg_types import PgType
 
 FileFormat = Literal["parquet", "csv", "json"]
-#: The format of a table that others keep (`engine.lakes`); none: a table is its files. spark: a table of Spark's catalogs, which
-#: only Spark reads (`engine.executors.spark.catalogs`): its path, and only file, is its name there.
+#: The format of a table that another system keeps (`engine.lakes`); none: a table is its files. spark: a table of
+#: Spark's catalogs, which only Spark reads (`engine.executors.spark.catalogs`): its path, and only file, is its name
+#: there.
 Lake = Literal["", "delta", "iceberg", "spark"]
 
 
@@ -60,15 +61,15 @@ class TableColumn:
         return self.stored or self.name
 
 
-#: The schema of relations that are their session's alone.
+#: The schema of a session's temporary relations.
 TEMPORARY: Final = "pg_temp"
-#: The one database that there is.
+#: The only database.
 DATABASE: Final = "sluice"
-#: The access method of an index for which none is named.
+#: The access method of an index that names none.
 BTREE: Final = "btree"
-#: What becomes of rows whose foreign key names a row that is gone, or has another key now.
+#: The action for rows whose referenced row is deleted, or gets another key.
 KeyAction = Literal["no action", "restrict", "cascade", "set null", "set default"]
-#: Whether a transaction may have a constraint judged later, and when it is where nothing was said.
+#: Whether a constraint is DEFERRABLE, and when it is checked by default.
 Deferrable = Literal["", "immediate", "deferred"]
 
 

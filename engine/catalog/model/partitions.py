@@ -32,15 +32,16 @@ from wire.types import pg_types as t
 from wire.types.input import parse_text
 from wire.types.text_settings import InputSettings
 
-#: How a null is written.
+#: The representation of a null.
 NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 _FOLDER: Final = re.compile(r"/([^=/%]+)=([^/]*)(?=/)")
 _INTEGER: Final = re.compile(r"-?[1-9]\d{0,17}|0")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _INT4: Final = range(-(2**31), 2**31)
-#: Types that both engines read from a text as PostgreSQL does, once it was found to be one.
+#: Types that both engines read from a valid text as PostgreSQL does.
 _TYPES: Final = frozenset((t.BOOL, t.INT2, t.INT4, t.INT8, t.NUMERIC, t.TEXT, t.VARCHAR, t.BPCHAR, t.DATE, t.TIMESTAMP))
-#: What Spark, which decodes each escape as a character of its own, reads otherwise; or refuses (an empty value).
+#: Paths that Spark reads differently, since it decodes each escape as a character of its own, or refuses (an empty
+#: value).
 _NOT_FOR_SPARK: Final = re.compile(r"=/|%[89A-Fa-f]")
 _SETTINGS: Final = InputSettings()
 

@@ -25,9 +25,10 @@ from engine.catalog.model.acl import Acl, Kind
 from engine.catalog.model.roles import DATABASE_OWNER, FIRST_ROLE, READ_ALL_DATA, WRITE_ALL_DATA, Role, Roles
 from wire.dataclass import dataclass
 
-#: The OID of the one database (as pg_database has it): what is below 16384 is the system's, which pgAdmin does not list.
+#: The OID of the only database (as in pg_database). It is above 16384 because pgAdmin hides databases below that as
+#: system databases.
 DATABASE_OID: Final = 0x7FFF_FFFF
-#: The schema `public`, which everybody may use but not fill, as since PostgreSQL 15.
+#: The schema `public`. PUBLIC may use it but not create objects in it, as since PostgreSQL 15.
 PUBLIC_SCHEMA: Final = 2200
 _PUBLIC_SCHEMA_RIGHTS: Final = (
     acl.Item(DATABASE_OWNER, DATABASE_OWNER, acl.ALL["n"]),
@@ -115,7 +116,7 @@ class Rights:
         return None if not found or acl.same(found, plain) else acl.in_order(found)
 
 
-#: Of the schema `public`, as long as nobody has changed it.
+#: The privileges of the schema `public` while they were not changed.
 _PUBLIC: Final = ObjectRights(DATABASE_OWNER, _PUBLIC_SCHEMA_RIGHTS)
 
 

@@ -20,10 +20,10 @@ from typing import Final
 
 from wire.dataclass import dataclass
 
-#: The role of who created the first one. As in PostgreSQL it cannot be dropped.
+#: The role of the user who created the first role. As in PostgreSQL it cannot be dropped.
 FIRST_ROLE: Final = 10
-#: Roles that are there from the beginning (pg_authid.dat), by which ordinary ones are given rights that are no object's.
-#: Whoever owns the database is a member of it, and nobody else can be.
+#: The predefined roles (pg_authid.dat), which grant privileges that are not on objects. The owner of the database is
+#: the only member of DATABASE_OWNER.
 DATABASE_OWNER: Final = 6171
 READ_ALL_DATA: Final = 6181
 WRITE_ALL_DATA: Final = 6182
@@ -33,7 +33,7 @@ SIGNAL_BACKEND: Final = 4200
 READ_SERVER_FILES: Final = 4569
 WRITE_SERVER_FILES: Final = 4570
 CHECKPOINT: Final = 4544
-#: Names that mean something else where a role is named.
+#: Names that have a special meaning where a role is named.
 RESERVED: Final = ("public", "none")
 FOREVER: Final = 2**63 - 1
 

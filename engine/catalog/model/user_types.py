@@ -21,7 +21,7 @@ from wire.dataclass import dataclass
 from wire.types import pg_types as t
 from wire.types import user_types
 
-#: The type of an OID. Raises KeyError.
+#: Returns the type of an OID. Raises KeyError.
 TypeOf = Callable[[int], t.PgType]
 
 

@@ -52,7 +52,7 @@ _FORMAT: Final = 1
 _CATALOG: Final = "catalog.json"
 _TABLES: Final = "tables"
 _MANIFEST: Final = "backup.json"
-#: How often a log may be cut short (Delta removes entries that are a week old) while it is copied.
+#: The number of attempts to copy a log, since Delta may truncate it meanwhile (it removes entries that are a week old).
 _ATTEMPTS: Final = 5
 
 

@@ -22,7 +22,7 @@ from typing import Final
 
 from wire.errors import StatementCompletionUnknown, UndefinedFile
 
-#: The file itself, and what SQLite keeps beside it in WAL mode.
+#: The suffixes of the file itself, and of the files that SQLite keeps beside it in WAL mode.
 PARTS: Final = ("", "-wal", "-shm")
 _HINT: Final = (
     "Put back the file that was there, with its -wal and -shm; or end all members that use the path and start them again: they "

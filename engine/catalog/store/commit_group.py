@@ -33,7 +33,7 @@ from engine.storage.kept_rows import KeptRows
 from engine.storage.staging import KEPT_BYTES
 from wire.dataclass import dataclass
 
-#: Transactions that commit together: so many share the fate of the slowest.
+#: The maximum number of transactions that commit together: all of them wait for the slowest.
 _GROUP_MAX: Final = 256
 
 _Member = tuple[SessionCatalog, EndingTransaction]
@@ -144,7 +144,8 @@ class CommitQueue:
             if isinstance(outcome, Snapshot):
                 future.set_result(None)
             else:
-                # One failure may end many, and an error changes where it is handled.
+                # One failure may end many transactions, and an exception changes where it is handled, so each gets a
+                # copy.
                 future.set_exception(copy_error(outcome))
 
 

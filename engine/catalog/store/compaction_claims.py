@@ -11,7 +11,7 @@ from engine.catalog.store.uncommitted_files import location_of
 from engine.catalog.store.visible_catalog import VisibleCatalog
 from engine.storage.claims import Claim
 
-#: The place of all tables among those that are claimed.
+#: The key of the claim on all tables.
 _EVERYTHING: Final = ""
 
 
@@ -20,7 +20,7 @@ class CompactionClaims:
 
     def __init__(self, visible: VisibleCatalog) -> None:
         self._visible = visible
-        #: By the locations of tables.
+        #: Claims by the locations of tables.
         self._claims: dict[str, Claim] = {}
 
     def __bool__(self) -> bool:

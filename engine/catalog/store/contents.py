@@ -16,7 +16,7 @@ from engine.catalog.store.rows import Content
 from wire.dataclass import dataclass
 from wire.errors import ObjectInUse
 
-#: Columns by table. `meta` is left out: what it has are the fields of `Contents`.
+#: Columns by table. `meta` is left out: the fields of `Contents` have its content.
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "schemas": ("name", "oid", "comment"),
     "relations": ("schema", "name", "oid", "kind", "body"),

@@ -17,7 +17,7 @@ from engine.catalog.store import rows
 from engine.catalog.store.rows import Step
 from wire.dataclass import dataclass
 
-#: The state after a transaction's commit, or why it does not commit.
+#: The state after a transaction's commit, or the error that prevents it.
 CommitOutcome = Snapshot | Exception
 
 

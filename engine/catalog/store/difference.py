@@ -37,13 +37,14 @@ from engine.catalog.store import rows
 from engine.catalog.store.rows import Content, Step
 from wire.dataclass import dataclass
 
-#: Kind, and one or two texts of a key: schema and name of a relation; location of files; OID of statistics; key of privileges.
+#: The kind of a key, and its one or two texts: schema and name of a relation; location of files; OID of statistics; key
+#: of privileges.
 Touch = tuple[str, str, str]
 Question = Literal["marks", "touched", "schemas", "relation", "storage", "decisions", "statistics", "roles", "rights"]
-#: So many touched keys are read one by one, and one more for so many relations; beyond that, all rows are read.
+#: Up to this many touched keys are read one by one, plus one for this many relations; with more, all rows are read.
 _KEYS_LEAST: Final = 64
 _RELATIONS_OF_A_KEY: Final = 8
-#: Notes of so many stamps are kept at least, and old ones are removed at every so many-th.
+#: Notes of at least this many stamps are kept; old notes are removed at every n-th stamp.
 _STAMPS_KEPT: Final = 8_192
 _STAMPS_OF_A_ROUND: Final = 1_024
 
@@ -136,7 +137,7 @@ class Difference:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        #: Where tables were found by their locations: to be checked against the snapshot in question.
+        #: The keys of tables by their locations. Each must be checked against the snapshot in question.
         self._places: dict[str, Key] = {}
 
     def advance(self, known: Snapshot, read: Reader, whole: Callable[[int], Snapshot]) -> Snapshot:

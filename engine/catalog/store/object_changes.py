@@ -25,7 +25,7 @@ class ObjectChanges:
     def __init__(self, visible: VisibleCatalog, creator: Callable[[], int]) -> None:
         self._visible = visible
         self._creator = creator
-        #: OIDs of what is about to be created.
+        #: OIDs of objects that are about to be created.
         self._unused: set[int] = set()
 
     def new_oid(self) -> int:

@@ -20,7 +20,7 @@ from engine.catalog.store.uncommitted_files import location_of
 from engine.storage.kept_rows import KeptRows, kept_size
 from engine.storage.tables import FileChange
 
-#: Rows up to so many bytes may be written by the commit itself, into a file that it shares with other transactions.
+#: Rows up to this many bytes may be written by the commit itself, into a file that it shares with other transactions.
 SHARED_BYTES: Final = 256 << 10
 
 
@@ -33,7 +33,7 @@ class PendingChanges:
         self.changes: list[AnyChange | KeptRows] = []
         self.made: list[str] = []
         self.definitions = 0
-        #: Of `changes`, the rows to which more may be added, by the locations of tables, and the bytes of all that are kept.
+        #: Those of `changes` to which rows may be added, by the locations of tables; and the bytes of all kept rows.
         self._kept: dict[str, KeptRows] = {}
         self._kept_bytes = 0
         self._ending = threading.Lock()
@@ -126,7 +126,7 @@ class PendingChanges:
 
 def write_rows(rows: KeptRows, now: Snapshot, writer_bytes: int) -> DataChange:
     """Write kept rows into files, as `PendingChanges.write_kept` does."""
-    # A table that is gone has no folder to write to: that is a conflict, and no error of the disk.
+    # A dropped table has no folder to write to: that is a conflict, and not an error of the disk.
     replay(now, [DataChange(rows.table, FileChange())])
     return DataChange(rows.table, FileChange(rows.write(writer_bytes)))
 

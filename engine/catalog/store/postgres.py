@@ -40,20 +40,22 @@ T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 R = TypeVar("R")
 
-#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5: privileges. 6: notes.
+#: The format of the tables. 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5:
+#: privileges. 6: notes.
 _FORMAT: Final = 6
 _CONNECT_SECONDS: Final = 10
-#: How long an answer may take: to what every statement asks first, and to what may wait for others (`_SESSION`).
+#: The timeouts of answers: to the version check of every statement, and to requests that may wait for other members
+#: (`_SESSION`).
 _VERSION_SECONDS: Final = 10.0
 _WORK_SECONDS: Final = 35.0
 _POLL_SECONDS: Final = 0.1
-#: A member that stops in the middle of a commit must not hold up the others for ever.
+#: A member that stops in the middle of a commit must not block the others forever.
 _SESSION: Final = (
     "set lock_timeout = '10s'",
     "set statement_timeout = '30s'",
     "set idle_in_transaction_session_timeout = '10s'",
 )
-#: One member at a time: CREATE ... IF NOT EXISTS fails where two create the same name at once.
+#: Serialized by a lock, since CREATE ... IF NOT EXISTS fails if two members create the same name at once.
 _SCHEMA: Final = (
     "select pg_advisory_xact_lock(hashtext('sluice_catalog'))",
     "create schema if not exists sluice_catalog",
@@ -409,7 +411,8 @@ def _contents(connection: Connection) -> Contents:
             ).fetchall()
             for table, columns in contents.COLUMNS.items()
         }
-        # Sequences are of no snapshot: this is later than the rows, and so beyond every OID in them.
+        # Sequences belong to no snapshot: this value is read later than the rows, and so it is beyond every OID in
+        # them.
         next_oid = _number(connection, "select last_value + is_called::int from sluice_catalog.oids")
     return Contents(version, next_oid, found)
 

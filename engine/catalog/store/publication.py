@@ -87,7 +87,7 @@ class TablePublication:
             if len(left) < len(self._decisions):
                 self._require_written(log, at)
             if not left:
-                # Whoever wrote them may have failed, or crashed, before they were durable.
+                # The member that wrote them may have failed, or crashed, before they were durable.
                 log.make_durable()
                 return at
             if log.add_columns(self._columns):
@@ -175,10 +175,10 @@ def remove_dropped(database: CatalogDatabase, root: Path, now: int) -> Iterator[
         return
     for location in database.dropped_locations(now - tables.DROPPED_SECONDS):
         tables.discard(root, location)
-        # Once it is forgotten nobody removes it: VACUUM leaves folders alone to which rows were committed.
+        # A forgotten folder is never removed: VACUUM keeps folders to which rows were committed.
         if (root / location).exists():
             continue
-        # What comes back after a power failure would be a folder with rows that the catalog does not know.
+        # A folder that came back after a power failure would be one with rows that the catalog does not know.
         if root.is_dir():
             sync(root)
         database.forget(location)

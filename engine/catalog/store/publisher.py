@@ -15,9 +15,11 @@ from typing import Final
 
 from engine.common.supervised import Supervised
 
-#: How long decisions gather: how far others that read Delta's log are behind, and how often a busy member writes to it.
+#: The time that decisions are collected. Other readers of Delta's log are behind by this time, and a busy member writes
+#: to the log once in it.
 _LINGER_SECONDS: Final = 0.2
-#: ... and how much longer it gathers than its last round took, so that a table of very many files does not take a processor.
+#: The time is also at least this many times the duration of the last round, so that a table of very many files does not
+#: occupy a processor.
 _LINGER_ROUNDS: Final = 4
 
 
@@ -65,7 +67,8 @@ class Publisher:
                 self._closing.wait(pause)
             else:
                 self._woken.wait()
-            # Cleared before it looks whether to close: whoever closes says so first and wakes then.
+            # The event is cleared before `_closing` is checked: `close` sets `_closing` first and wakes the thread
+            # then.
             self._woken.clear()
             last = self._closing.wait(linger)
             begun = time.monotonic()
@@ -74,7 +77,7 @@ class Publisher:
             self._supervised.attempt(self._publish)
             if self._supervised.error is None:
                 self._note_published(served, begun)
-            # A round that failed may have waited for a database that is away, which says nothing of its own cost.
+            # A round that failed may have waited for an unreachable database, so its duration does not tell its cost.
             took = time.monotonic() - begun if self._supervised.error is None else 0.0
             linger = max(_LINGER_SECONDS, _LINGER_ROUNDS * took)
 

@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 
-#: How the pool whose thread this is has another thread carry on meanwhile; None: it cannot.
+#: Lets another thread of this thread's pool take over the queue meanwhile; None: the pool cannot do that.
 WAITING: Final[ContextVar[Callable[[], AbstractContextManager[None]] | None]] = ContextVar(
     "sluice_waiting", default=None
 )

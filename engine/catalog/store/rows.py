@@ -171,7 +171,7 @@ def _type_step(change: TypeChange) -> Step:
     return Step("drop type", (change.before.oid,))
 
 
-#: The database's, in catalogs that were written when its OID was 5.
+#: The key of the database's privileges in catalogs that were written when its OID was 5.
 _FORMER_DATABASE_KEY: Final = "5"
 
 

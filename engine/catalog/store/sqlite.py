@@ -26,7 +26,8 @@ from engine.catalog.store.sqlite_connections import SqliteConnections
 from engine.storage.delta import Published
 from wire.errors import DataCorrupted
 
-#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5: privileges. 6: notes.
+#: The format of the tables. 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5:
+#: privileges. 6: notes.
 _FORMAT: Final = 6
 _SCHEMA: Final = (
     "create table if not exists meta (key text primary key, value integer not null) strict",
@@ -50,7 +51,7 @@ _SCHEMA: Final = (
     ) strict, without rowid""",
     "create index if not exists touched_by_stamp on touched (stamp)",
 )
-#: What makes an older format this one, after `_SCHEMA`.
+#: Statements that upgrade an older format, after `_SCHEMA`.
 _UPGRADES: Final = {1: ("alter table schemas add column comment text",), 2: (), 3: (), 4: (), 5: ()}
 _STEPS: Final[dict[StepKind, str]] = {
     "put schema": "insert or replace into schemas values (?, ?, ?)",
@@ -98,7 +99,7 @@ class SqliteDatabase:
         self._path = path
         self._tables = tables
         self._difference = Difference(tables)
-        #: What was read last.
+        #: The state that was read last.
         self._latest = Snapshot(stamp=-1)
         self.connections = SqliteConnections(path, self._prepare)
         with ExitStack() as opened:

@@ -30,9 +30,10 @@ from engine.catalog.store.catalog_file import CatalogFile
 from engine.catalog.store.request_clock import mark_waiting, take_asked
 from wire.errors import DataCorrupted, DiskFull, IoError, SqlError
 
-#: How long a commit may wait for those of other members, from when it was asked for.
+#: How long a commit may wait for other processes, from the time of its request.
 _BUSY_SECONDS: Final = 10.0
-#: ... or so long, where they have been in the way for all that time already; and at least, where the call itself came late.
+#: The shorter time, for commits that begin while others have timed out already; also the minimum for calls that begin
+#: late.
 _LEAST_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 0.02
 
@@ -51,7 +52,7 @@ class SqliteConnections:
         self.asking = threading.Lock()
         self._reading = threading.Lock()
         self._writing = threading.Lock()
-        #: When a transaction gave up waiting for another process; None: one has got through since.
+        #: When a transaction last timed out waiting for another process; None: one has succeeded since.
         self._found_locked: float | None = None
         with self.translate_errors(), ExitStack() as opened:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -166,7 +167,7 @@ class SqliteConnections:
         except msgspec.MsgspecError as error:
             raise _corruption_error(self._path, f"a row cannot be read: {error}") from error
         except (sqlite3.Error, OSError) as error:
-            # The lowest byte is the kind, the others which of it.
+            # The lowest byte is the primary result code; the other bytes refine it.
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 if asked is not None:

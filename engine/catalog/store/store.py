@@ -51,7 +51,7 @@ from engine.common.supervised import Background
 from engine.storage.in_flight_files import IN_FLIGHT_FILES, Keeper
 from wire.errors import DataCorrupted, DuplicateTable, SerializationFailure, SqlError
 
-#: What a location in PostgreSQL begins with.
+#: The prefixes of a location in PostgreSQL.
 URL_SCHEMES: Final = ("postgresql://", "postgres://")
 
 
@@ -101,7 +101,7 @@ class CatalogStore:
     ) -> None:
         self.tables = (tables or _beside(location)).absolute()
         self._database = connect(location, self.tables)
-        #: Of the threads that it has; other loops of the member's join them.
+        #: The store's background threads; other background loops of the member join them.
         self.background = Background()
         self._publisher = Publisher(self.publish, self.background.supervise("publisher"))
         self._keeper = Keeper(self.tables, self.background.supervise("keeper"))
@@ -112,7 +112,7 @@ class CatalogStore:
         self._asking = threading.Lock()
         self._asked = 0
         self._answered = 0
-        #: When it was found out last that `snapshot` was the newest, by `time.monotonic`.
+        #: When `snapshot` was last found to be the newest, by `time.monotonic`.
         self._newest_at = 0.0
         self._away: SqlError | None = None
         self._declared: tuple[Table, ...] = ()
@@ -168,7 +168,8 @@ class CatalogStore:
         asked = self._asked
         with self._asking:
             if self._answered > asked:
-                # While the database is away, the last of many would otherwise wait as long as all before it together.
+                # While the database is unreachable, the last of many callers would otherwise wait for the sum of their
+                # timeouts.
                 if self._away is not None:
                     raise copy_error(self._away)
                 return

@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from engine.catalog.store.rows import Decision
 
 _COMMIT: Final = re.compile(r"\d{20}\.json")
-#: How `tables.create` names folders: nothing else that lies there is ours.
+#: The folder names that `tables.create` makes: other folders are not Sluice's.
 _LOCATION: Final = re.compile(r"[0-9a-f]{32}")
-#: Later than every folder was dropped.
+#: A time later than any drop.
 _EVER: Final = 1 << 53
 
 
@@ -94,7 +94,8 @@ class Vacuum:
         self._database = database
         self._root = root
         self._before = before
-        #: Asked first: a backup that begins later reads a catalog that does not name what is removed here.
+        #: The hold is checked first: a backup that begins later reads a catalog that does not name the files removed
+        #: here.
         self._held = is_held(root)
 
     def tables(self, locations: Sequence[str]) -> Iterator[Swept]:
@@ -126,7 +127,7 @@ class Vacuum:
         for path in strange:
             if path.name not in kept:
                 tables.discard(self._root, path.name)
-        # Claims of transactions whose members are gone.
+        # Claims of transactions whose members have died.
         _remove_empty(_old_areas(self._root, self._before))
         return Strays([path.name for path in strange if path.name not in kept], kept)
 
@@ -258,7 +259,7 @@ def _status(path: Path) -> os.stat_result | None:
 
 def _remove_empty(folders: Iterable[Path]) -> None:
     for path in folders:
-        # What is in it still is young.
+        # A folder that is not empty has young files.
         with contextlib.suppress(OSError):
             disk.current_disk().remove_folder(path)
 

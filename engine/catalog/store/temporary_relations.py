@@ -23,9 +23,10 @@ class TemporaryRelations:
     def __init__(self, root: Path) -> None:
         self.relations: dict[Key, StoredRelation] = {}
         self._root = root
-        #: A state, the temporary relations, and that state with them: the same object as long as both are.
+        #: A state, the temporary relations, and that state with them: the same object is returned while neither
+        #: changes.
         self._shown: tuple[Snapshot, dict[Key, StoredRelation], Snapshot] | None = None
-        #: What becomes of temporary tables at each commit, by OID; those that are gone do not count.
+        #: The ON COMMIT actions of temporary tables, by OID; entries of dropped tables are ignored.
         self._at_commit: dict[int, OnCommit] = {}
 
     def add_to(self, base: Snapshot) -> Snapshot:

@@ -198,7 +198,7 @@ class SessionCatalog:
         self.claims.release()
 
     def savepoint(self) -> _Token:
-        # Rows that come after it stand by themselves.
+        # Rows that are appended later are kept as a change of their own.
         self.pending.close_kept()
         return self.mark()
 

@@ -39,11 +39,11 @@ class VisibleCatalog:
         self.in_transaction = False
         self._repeatable = repeatable
         self._frozen: Snapshot | None = None
-        #: What one statement sees from its beginning to its end.
+        #: The committed state that one statement sees from its beginning to its end.
         self._held: Snapshot | None = None
         #: A committed state, the number of changes, and that state with them.
         self._seen: tuple[Snapshot, int, Snapshot] | None = None
-        #: What the replay of those changes has left for the replay of later ones.
+        #: The state that the replay of those changes left for the replay of later ones.
         self._moving: dict[str, Table] = {}
 
     def current(self) -> Snapshot:
@@ -116,7 +116,7 @@ class VisibleCatalog:
         seen, self._seen = self._seen, None
         written = self.pending.write_kept(now, writer_bytes)
         assert seen is not None, "current has set it"
-        # Appended files are the same in whatever order they are recorded.
+        # The order in which appended files are recorded does not matter.
         shown = replace(replay(seen[2], written), version=seen[0].version + 1) if written else seen[2]
         self._seen = (seen[0], seen[1], shown)
 

@@ -312,7 +312,7 @@ def _array_header(
     matrix = words.astype(">i4").view(np.uint8).reshape(rows, 4 * words.shape[1])
     sheet = Sheet(rows)
     sheet.part(matrix[:, :12])
-    # An empty vector keeps its one dimension of no elements; an empty array has none.
+    # An empty vector keeps its one dimension without elements; an empty array has no dimension.
     sheet.part(matrix[:, 12:], None if lower == 0 else ~empty)
     if lower == 0:
         matrix[:, :4] = big_endian(np.full(rows, 1), "i4")

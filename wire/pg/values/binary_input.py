@@ -58,7 +58,7 @@ def _value(data: bytes, typ: t.PgType, typmod: int, settings: InputSettings) -> 
     try:
         value = decode_parameter(typ, 1, data, replace(settings, client_encoding="UTF8"))
     except ProtocolViolation as error:
-        # Of a value, and not of a message: the connection goes on.
+        # The value is invalid, not the message: the connection continues.
         raise InvalidBinaryRepresentation(error.message, sqlstate=error.sqlstate) from None
     return with_modifier(typ, typmod, value, settings)
 
@@ -148,7 +148,7 @@ def _numerics(array: pa.BinaryArray, _typ: t.PgType, digits: tuple[int, int]) ->
     raw = np.append(data_of(present), np.zeros(8, np.uint8))
     count, weight, sign, shown = (_int16(raw, offsets + 2 * i) for i in range(4))
     fits = (lengths == 8 + 2 * count) & (count >= 0) & (4 * (weight + 1) + scale <= _SMALL_DIGITS) & (shown <= scale)
-    # No digit may be of less than the column's last place.
+    # No digit may be below the last decimal place of the column.
     fits &= ((sign == 0) | (sign == _NEGATIVE)) & (4 * (weight - count + 1) + 4 + scale >= 1) & (shown >= 0)
     if not fits.all():
         return None
@@ -181,7 +181,7 @@ def _int16(raw: npt.NDArray[np.uint8], at: Ints) -> Ints:
 
 _Fast = Callable[[pa.BinaryArray, t.PgType, tuple[int, int]], pa.Array | None]
 
-#: Types whose modifier cuts or refuses values; a numeric's rounds them, which its digits say.
+#: Types whose modifier truncates or refuses values; a numeric's rounds them, which `digits` describes.
 _MODIFIED: Final = MODIFIED - {t.NUMERIC}
 _MOMENTS: Final = _within("i8", PG_EPOCH_MICROS, TIMESTAMP_FIRST, min(TIMESTAMP_END, _LIMIT))
 

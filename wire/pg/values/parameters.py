@@ -54,7 +54,7 @@ _Reader = Callable[[bytes, InputSettings], Any]
 
 _ARRAY_DIMENSIONS_MAX: Final = 6
 _TIMETZ_ZONE_MAX: Final = 16 * 3600
-#: Sign words of a binary numeric.
+#: The sign words of a binary numeric.
 _POSITIVE, _NEGATIVE = 0x0000, 0x4000
 _EXACT: Final = Context(prec=200_000)
 
@@ -276,7 +276,7 @@ def _items(element: t.PgType, data: bytes, at: int, lengths: list[int], settings
     count = 1 if lengths else 0
     for length in lengths:
         count *= length
-    # Each item has a length word at least: no more of them than the message can hold.
+    # Each item has at least a length word, so the message bounds the number of items.
     if count * 4 > len(data) - at:
         raise ProtocolViolation("insufficient data left in message")
     if (numbers := receive_numbers(element, data, at, count)) is not None:
@@ -296,7 +296,7 @@ def _items(element: t.PgType, data: bytes, at: int, lengths: list[int], settings
     return items
 
 
-#: Types whose modifier cuts, rounds or refuses values.
+#: Types whose modifier truncates, rounds or refuses values.
 MODIFIED: Final = frozenset((t.VARCHAR, t.BPCHAR, t.BIT, t.VARBIT, t.NUMERIC))
 
 _READERS: Final[dict[t.PgType, _Reader]] = {

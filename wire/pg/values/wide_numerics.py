@@ -14,7 +14,7 @@ from typing import Final
 
 _NEGATIVE: Final = 0x4000
 _GROUP: Final = 4
-#: By the sign's word in the header.
+#: Special values by the sign word in the header.
 SPECIAL_VALUES: Final[Mapping[int, Decimal]] = {
     0xC000: Decimal("NaN"),
     0xD000: Decimal("Infinity"),
