@@ -126,8 +126,9 @@ def _pg_sequence(context: SystemContext) -> Iterator[Row]:
 
 
 def _counters(context: SystemContext) -> Iterator[Row]:
-    """The last value of each sequence. It is null if the sequence has not been used yet, or if the role has neither the SELECT
-    nor the USAGE privilege on it (sequence.c, pg_sequence_last_value)."""
+    """Yield the last value of each sequence. It is null if the sequence has not been used yet, or if the role has
+    neither the SELECT nor the USAGE privilege on it (sequence.c, pg_sequence_last_value).
+    """
     for s in context.snapshot.relations.values():
         if isinstance(s, Sequence):
             at = context.counted(s) if context.authority.may_read_or_use(s) else None

@@ -99,8 +99,9 @@ def _pg_prepared_statements(context: SystemContext) -> Iterator[Row]:
 
 
 def _pg_stat_progress_copy(context: SystemContext) -> Iterator[Row]:
-    """The progress of each running COPY. For the COPY of a session whose activity the role may not see, only the process and the
-    database are shown; the other columns are null (pgstatfuncs.c, pg_stat_get_progress_info)."""
+    """Yield the progress of each running COPY. For the COPY of a session whose activity the role may not see, only the
+    process and the database are shown; the other columns are null (pgstatfuncs.c, pg_stat_get_progress_info).
+    """
     copies, _, shown = _progress(context)
     for c in copies:
         if c.pid in shown:

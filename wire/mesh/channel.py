@@ -123,7 +123,7 @@ class DataSender:
         self._announced = -1
 
     def opening_bytes(self) -> bytes:
-        """The connection's first bytes."""
+        """Return the connection's first bytes."""
         return PREFACE + encode(self._open)
 
     @property

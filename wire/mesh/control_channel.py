@@ -22,10 +22,10 @@ Goodbye is allowed in every state but CLOSED, and leads to CLOSED.
 
 **The handshake** is a mutual challenge and response. A proof is HMAC-SHA256, keyed by the cluster's secret, over the
 prover's role and the frames of Hello and Welcome as they were sent. These frames hold both nonces (no replay), both
-identities and addresses (no relay in another member's name), and cluster and version (no downgrade). The role prevents
-that a proof is reflected to its maker. The end that dialled proves first, so that a stranger who only connects receives
-no proof against which it could test guesses of the secret. The secret keeps strangers out; it neither encrypts nor
-signs later messages.
+identities and addresses (no relay in another member's name), and cluster and version (no downgrade). The role keeps a
+proof from being reflected to its maker. The end that dialled proves first, so that a stranger who only connects
+receives no proof against which it could test guesses of the secret. The secret keeps strangers out; it neither encrypts
+nor signs later messages.
 
 Considered and rejected: sending the secret (an impostor of a member would then have it), and a password-authenticated
 key exchange (it protects short secrets from a false acceptor; a cluster's secret can be long instead).

@@ -123,7 +123,7 @@ class Cancel(ControlMessage, frozen=True):
 
 
 class Check(ControlMessage, frozen=True):
-    """Participant to initiator: are these queries still running, of which the participant holds state?"""
+    """Participant to initiator: are these queries, of which the participant still holds state, running?"""
 
     queries: tuple[str, ...]
 

@@ -134,6 +134,8 @@ class ZoneFields:
         return offset
 
     def finish(self, special: str) -> None:
-        """Apply DST: it adds an hour to the offset before it, and is ignored after a named zone or without a zone."""
+        """Raise BadFormat if DST was written without an offset before it, to which it adds an hour: DST has no meaning
+        after a named zone or without a zone. special: a special value such as `infinity`, which allows it.
+        """
         if self.summer and self.offset is None and not special:
             raise BadFormat

@@ -50,11 +50,11 @@ class EncodedColumn:
     fields: tuple[EncodedColumn, ...] = ()
 
     def element(self) -> EncodedColumn:
-        """The column of an array's elements."""
+        """Return the column of an array's elements."""
         return replace(self, type=t.element_of(self.type))
 
     def parts(self) -> tuple[EncodedColumn, ...]:
-        """The columns of a record's, or of a composite type's, fields."""
+        """Return the columns of the fields of a record or a composite type."""
         return tuple(_part(item) for item in self.type.attributes) if self.type.category == "C" else self.fields
 
 

@@ -207,5 +207,5 @@ class Roles:
 
     @property
     def secret(self) -> bytes:
-        """See `Role.secret`."""
+        """The secret of the first role (`Role.secret`)."""
         return next((bytes.fromhex(role.secret) for role in self if role.secret), b"no role yet")

@@ -72,7 +72,7 @@ class _Unit:
 
 
 def commit_together(store: CatalogStore, catalogs: Sequence[SessionCatalog]) -> Sequence[Snapshot | BaseException]:
-    """End the transactions of these sessions: commit them, as if one after the other. Returns the outcome of each. Blocks."""
+    """Commit the transactions of these sessions, as if one after the other. Returns the outcome of each. Blocks."""
     endings = [(catalog, catalog.end()) for catalog in catalogs]
     units = [written for unit in _units(endings) for written in _write_unit(store, unit)]
     committing = [unit for unit in units if unit.changes is not None]
