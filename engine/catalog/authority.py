@@ -140,7 +140,7 @@ class Authority:
         if not any(self.may(sequence.oid, "s", right) for right in either):
             raise permission_denied("sequence", sequence.name)
 
-    # -- where things are made -----------------------------------------------------------------------------------
+    # -- creation of objects -------------------------------------------------------------------------------------
 
     def may_use(self, snapshot: Snapshot, schema: str) -> bool:
         """Return whether the role may look up names in a schema. Every role may use the schemas of the system."""

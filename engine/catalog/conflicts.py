@@ -1,4 +1,4 @@
-"""Errors of a transaction whose changes conflict with concurrent commits (`Snapshot.replay`).
+"""Errors of a transaction whose changes conflict with concurrent commits (`engine.catalog.replay`).
 
 They have classes of their own because an autocommit statement may be retried after them, but after no other error with
 their SQLSTATE (the loss of a member is 40001, too).

@@ -148,7 +148,7 @@ class BinaryReader:
             found.append(pc.if_else(pa.array(nulls), pa.scalar(None, pa.binary()), values) if nulls.any() else values)
         return tuple(found)
 
-    # -- behind the rows -----------------------------------------------------------------------------------------
+    # -- after the rows ------------------------------------------------------------------------------------------
 
     def _behind(self, rest: bytes, *, final: bool) -> SqlError | None:
         """Return the error in bytes that are not a complete row. Notes the trailer if the bytes are the trailer."""

@@ -106,7 +106,7 @@ class RowReader:
             return None
         count, lines = len(columns[0]), data.count(b"\n")
         if self._end is None and count != lines:
-            return None  # how lines within quotes are counted depends on what follows
+            return None  # the count of lines within quotes depends on later bytes
         self._end = self._end or b"\n"
         del self._held[:size]
         self._wanted = len(self._held) + BLOCK_BYTES
@@ -204,7 +204,7 @@ class RowReader:
         """Return the positions where rows end and where the next ones begin, and the error after the last of them."""
         ends = marks.separators[marks.ends]
         if not final and len(ends) and ends[-1] == len(data) - 1 and data[ends[-1]] == 13:
-            ends = ends[:-1]  # whether a newline follows is not known yet
+            ends = ends[:-1]  # a newline may still follow
         if not len(ends):
             return ends, ends, None
         if self._end is None:

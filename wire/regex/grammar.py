@@ -344,7 +344,7 @@ class _Reader:
             return self.group_body()
         if self.text.startswith("?", self.at):
             raise _error("quantifier operand invalid")
-        if self.looks:  # nothing within captures
+        if self.looks:  # groups inside do not capture
             return self.group_body()
         self.groups += 1
         number = self.groups

@@ -1,10 +1,10 @@
 """Exact division and rounding of Arrow's decimals.
 
 Arrow (26.0.1; basic_decimal.cc, DecimalDivide) divides by Knuth's algorithm D. If the divisor has more than 32 bits,
-Arrow computes some digits of the quotient, in base 2**32, as one or two less than they are: digits whose value is 2**32
-- 1, because the sum of two 32-bit numbers is kept in 32 bits. The digits after such a digit are wrong as well. Rounding
-and casts to another scale divide by a power of ten and have the same error: 18446744073709551615.00000000000000 as
-decimal(38, 0) is 18446744067664922516.
+Arrow computes some digits of the quotient, in base 2**32, as one or two less than they are. These are digits with the
+maximal value 2**32-1, because the sum of two 32-bit numbers is kept in 32 bits. The digits after such a digit are wrong
+as well. Rounding and casts to another scale divide by a power of ten and have the same error:
+18446744073709551615.00000000000000 as decimal(38, 0) is 18446744067664922516.
 
 Division by a divisor of 32 bits is exact. This module therefore drops at most nine digits at a time, and computes
 quotients again if one of their digits is as large as these.
@@ -49,8 +49,8 @@ def round_decimals(values: Any, digits: int) -> Any:
 
 
 def divide_decimals(dividends: Any, divisors: Any) -> Any:
-    """Return the quotients of two arrays of decimal256 as `pc.divide` gives them, truncated toward zero at s1 + p2 - s2
-    + 1 digits.
+    """Return the quotients of two arrays of decimal256 as `pc.divide` gives them, truncated toward zero. They have
+    `s1+p2-s2+1` fractional digits.
     """
     quotients = pc.divide(dividends, divisors)
     if isinstance(quotients, pa.ChunkedArray):

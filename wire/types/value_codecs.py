@@ -63,7 +63,7 @@ def _unpack(layout: str, data: bytes) -> tuple[Any, ...]:
     return struct.unpack(layout, data)
 
 
-# -- identifiers of transactions and places ------------------------------------------------------------------------------
+# -- identifiers of transactions and tuples ------------------------------------------------------------------------------
 
 
 def _read_lsn(text: str, _typmod: int) -> int:

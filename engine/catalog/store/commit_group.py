@@ -79,7 +79,7 @@ def commit_together(store: CatalogStore, catalogs: Sequence[SessionCatalog]) -> 
     outcomes: Sequence[Snapshot | BaseException]
     try:
         outcomes = store.commit_group([unit.changes or () for unit in committing])
-    except BaseException as error:  # noqa: BLE001 - those who wait are told
+    except BaseException as error:  # noqa: BLE001 - waiting sessions receive it
         outcomes = [error] * len(committing)
     for unit, outcome in zip(committing, outcomes, strict=True):
         unit.outcome = outcome
@@ -134,7 +134,7 @@ class CommitQueue:
         outcomes: Sequence[Snapshot | BaseException]
         try:
             outcomes = commit_together(self._store, [catalog for catalog, _ in group])
-        except BaseException as error:  # noqa: BLE001 - those who wait are told, and the next group is not held up
+        except BaseException as error:  # noqa: BLE001 - waiting sessions receive it, and the next group goes on
             outcomes = [error] * len(group)
         with self._lock:
             self._is_committing = goes_on = bool(self._waiting)
@@ -180,7 +180,7 @@ def _write_unit(store: CatalogStore, unit: _Unit) -> list[_Unit]:
             assert isinstance(rows, KeptRows), "as it was found"
             unit.rows.extend(rows)
         unit.write(store)
-    except Exception as error:  # noqa: BLE001 - it is raised to whoever commits
+    except Exception as error:  # noqa: BLE001 - it is raised to the committing session
         if len(unit.members) == 1:
             unit.outcome = error
             return [unit]

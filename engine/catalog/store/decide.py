@@ -58,7 +58,7 @@ def decide(newest: Snapshot, group: Sequence[Sequence[AnyChange]], seconds: int)
         try:
             committed = after_commit(decided.newest, changes)
             steps = list(rows.steps(decided.newest, changes, committed, seconds))
-        except Exception as error:  # noqa: BLE001 - it is raised to whoever commits
+        except Exception as error:  # noqa: BLE001 - it is raised to the committing session
             decided.outcomes.append(error)
             continue
         decided.newest = committed

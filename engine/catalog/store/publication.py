@@ -91,7 +91,7 @@ class TablePublication:
                 log.make_durable()
                 return at
             if log.add_columns(self._columns):
-                continue  # Others may have written these decisions meanwhile.
+                continue  # Another member may have written these decisions meanwhile.
             whole = FileChange()
             for made in left:
                 whole = whole.then(made.files)

@@ -235,7 +235,7 @@ class CatalogStore:
             if guards:
                 self.refresh()
                 replay(self.snapshot, guards)
-        except Exception as error:  # noqa: BLE001 - it is raised to whoever commits, and the others of the group have committed
+        except Exception as error:  # noqa: BLE001 - it is raised to its session; the rest of the group has committed
             return error
         return self.snapshot
 
@@ -278,7 +278,7 @@ class CatalogStore:
             try:
                 for _ in publication:
                     pass
-            except Exception as error:  # noqa: BLE001 - it is told, and the others' turn comes
+            except Exception as error:  # noqa: BLE001 - it is raised later; other tables go on
                 failed.append(error)
         self._show(self._database.load())
 

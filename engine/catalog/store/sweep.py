@@ -178,7 +178,7 @@ def _by_location(snapshot: Snapshot) -> dict[str, Table]:
     return {table.storage.location: table for table in snapshot.tables() if table.storage is not None}
 
 
-# -- what stays ------------------------------------------------------------------------------------------------------
+# -- kept files ------------------------------------------------------------------------------------------------------
 
 
 def _taken_away(folder: Path, since: float) -> Iterator[str]:
@@ -213,7 +213,7 @@ def _has_decisions(folder: Path) -> bool:
         return any(int(path.stem) > 0 for path in (folder / delta.LOG).iterdir() if _COMMIT.fullmatch(path.name))
 
 
-# -- what is there ---------------------------------------------------------------------------------------------------
+# -- present files ---------------------------------------------------------------------------------------------------
 
 
 def _old_files(folder: Path, before: float) -> Iterator[Found]:

@@ -124,7 +124,7 @@ def _within(kind: str, epoch: int, first: int, end: int) -> _Fast:
 def _texts(array: pa.BinaryArray, _typ: t.PgType, _digits: tuple[int, int]) -> pa.Array | None:
     offsets = offsets_of(array)
     if not data_of(array)[offsets[0] : offsets[-1]].all():
-        return None  # a byte 0
+        return None  # a zero byte
     try:
         return array.cast(pa.utf8())
     except pa.ArrowInvalid:
