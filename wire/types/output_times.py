@@ -44,7 +44,7 @@ class _Days:
 
 
 def _civil(days: Ints) -> _Days:
-    """Return the fields of days since 1970 (the algorithm of `wire.types.datetime_input.civil_from_days`, for a
+    """Return the fields of days since 1970 (the algorithm of `wire.types.civil_calendar.civil_from_days`, for a
     column).
     """
     shifted = days + 719_468

@@ -2,7 +2,7 @@
 
 This is the one table of types that the codecs (`wire.pg.values`), the binder (`engine.sql`) and the system catalog
 share. A row says what a type *is* to a client. `wire.types.carriers` says how its values travel as Arrow between the
-engine and the wire, and `engine.planner.codegen` what Spark and DuckDB store for it.
+engine and the wire, and `engine.sql.trees.storage_types` what Spark and DuckDB store for it.
 
 User-defined types (`wire.types.user_types`) are PgTypes too, made from their definitions in the catalog. A process has
 one object for each definition, so all types are compared by identity; a changed definition is another object with the

@@ -1,13 +1,14 @@
-"""Text and binary codecs of the types that are carried as another type (`PgType.carried`): one table with a row for
-each type.
+"""Text and binary codecs of the types that are carried as another type (`PgType.carried`), except enums and ranges: one
+table with a row for each type.
 
-    CODECS[t.INET].read("10.0.0.0/8", -1, settings)      the canonical value, which is the carrier's
-    text_of(t.INET, array, settings)                     a column's texts
+    CODECS[t.INET].read("10.0.0.0/8", -1)                the canonical value, which is the carrier's
+    text_of(t.INET, array)                               a column's texts
 
 A value is read and written as a whole, by the functions of the modules `wire.types.network`, `.bits`, `.geometry`,
-`.money`, `.text_search`, `.text_search_queries` and `.ranges`. Of a column, each distinct value is converted once. The
-caller passes the functions that read and write bounds of ranges, since a bound may have any type: `wire.types.input`
-and `wire.types.output` are above this module.
+`.money`, `.jsonpath`, `.text_search` and `.text_search_queries`. Of a column, each distinct value is converted once.
+
+Ranges are not in this table, since their bounds may have any type: `wire.types.input` and `wire.types.output`, which
+are above this module, read and write them with `wire.types.range_bounds`.
 
 Rejected: kernels over whole columns, as for the types of `wire.types.output_numbers`. Columns of addresses, money and
 the like have repeated values, or are short. If a column is neither, a kernel can be added in front of this table.
