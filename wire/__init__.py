@@ -1,1 +1,3 @@
-"""Bytes in, events out: protocols, types and their text and binary formats. No socket, clock, thread or engine."""
+"""Protocols, types, and the text and binary formats of values: bytes in, events out. The package uses no socket, no
+clock, no thread and no engine.
+"""

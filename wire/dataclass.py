@@ -1,17 +1,18 @@
-"""`dataclass` for frozen classes with slots, made without compiling their methods.
+"""A `dataclass` decorator for frozen classes with slots that does not compile their methods.
 
     from wire.dataclass import dataclass
 
-The standard decorator compiles six functions for each frozen class with slots: `__init__`, `__repr__`, `__eq__`, `__hash__`,
-`__setattr__`, `__delattr__`. The code here has some six hundred such classes, and to make them took a third of a member's imports.
-This one takes the same arguments and gives classes that behave the same (`tests/unit/test_dataclass.py` compares the two). Fields,
-`__match_args__` and slots are the standard decorator's own. `__init__` is compiled for a class's first object. The other methods
-are the same functions for all classes, over a getter of the fields that are compared. Whatever is not frozen, has no slots, or
-has an order goes to the standard decorator.
+The standard decorator compiles six functions for each frozen class with slots: `__init__`, `__repr__`, `__eq__`,
+`__hash__`, `__setattr__`, `__delattr__`. The code here has about six hundred such classes, and their creation took a
+third of a member's import time. This decorator takes the same arguments and returns classes that behave the same
+(`tests/unit/test_dataclass.py` compares the two). Fields, `__match_args__` and slots are the standard decorator's own.
+`__init__` is compiled when the first object of a class is made. The other methods are the same functions for all
+classes, over a getter of the compared fields. A class that is not frozen, has no slots, or has an order goes to the
+standard decorator.
 
-A class made here does not tell the standard decorator that it is frozen, so classes of the two kinds do not inherit from each
-other; the standard decorator refuses that. To a type checker both are one. From Python 3.13 on the standard decorator compiles
-once for each class, and this module can be measured against it again.
+A class made here does not tell the standard decorator that it is frozen. Classes of the two kinds therefore cannot
+inherit from each other; the standard decorator refuses it. A type checker sees no difference between them. From Python
+3.13 on the standard decorator compiles once for each class, and this module can be measured against it again.
 
 Source: dataclasses.py of Python 3.11 (`_process_class`, `_init_fn`, `_hash_action`, `_dataclass_getstate`).
 """
@@ -30,7 +31,7 @@ _OPTIONS: Final = {"frozen", "slots", "kw_only", "eq", "weakref_slot"}
 
 
 def _dataclass(cls: type | None = None, /, **options: Any) -> Any:
-    """Make a dataclass, as `dataclasses.dataclass` does; see the module's docstring."""
+    """Make a dataclass, as `dataclasses.dataclass` does (see the module's docstring)."""
     if not (options.get("frozen") and options.get("slots")) or not options.keys() <= _OPTIONS:
         return dataclasses.dataclass(cls, **options)
     del options["frozen"]
@@ -46,7 +47,8 @@ def _frozen(cls: type, eq: bool, options: dict[str, Any]) -> Any:
     own_hash = cls.__dict__.get("__hash__", _ABSENT)
     has_hash = own_hash is not _ABSENT and not (own_hash is None and "__eq__" in cls.__dict__)
     if cls.__doc__ is None:
-        # Otherwise the standard decorator writes the signature here, which takes as long as all that it does else.
+        # Otherwise the standard decorator writes the signature as the docstring, which takes as long as all its other
+        # work.
         cls.__doc__ = cls.__name__
     made: Any = dataclasses.dataclass(cls, init=False, repr=False, eq=False, **options)
     fields = dataclasses.fields(made)
@@ -65,8 +67,9 @@ def _frozen(cls: type, eq: bool, options: dict[str, Any]) -> Any:
 
 
 def _deferred_init(made: Any, fields: Iterable[dataclasses.Field[Any]]) -> Callable[..., None]:
-    """An `__init__` that the first object of a class replaces by the compiled one: a process uses a part of its classes. Two
-    threads may both compile it."""
+    """Return an `__init__` that compiles the real one when the first object of a class is made, since a process uses
+    only some of its classes. Two threads may both compile it.
+    """
 
     def init(self: Any, /, *given: Any, **named: Any) -> None:
         made.__init__ = compiled = _init(made, fields)
@@ -76,7 +79,7 @@ def _deferred_init(made: Any, fields: Iterable[dataclasses.Field[Any]]) -> Calla
 
 
 def _init(made: type, fields: Iterable[dataclasses.Field[Any]]) -> Callable[..., None]:
-    """Slots are set by their descriptors, past `__setattr__`."""
+    """Compile a class's `__init__`. It sets slots by their descriptors, which bypasses `__setattr__`."""
     ordered: list[str] = []
     keywords: list[str] = []
     lines: list[str] = []
@@ -112,7 +115,9 @@ def _init(made: type, fields: Iterable[dataclasses.Field[Any]]) -> Callable[...,
 
 @cache
 def _compile_init(text: str, given: tuple[str, ...]) -> Callable[..., Callable[..., None]]:
-    """Compile a function that makes an `__init__` of that text from the values of its free names. Many classes share one."""
+    """Compile a function that makes an `__init__` with this text from the values of its free names. Many classes share
+    one.
+    """
     scope: dict[str, Any] = {}
     indented = text.replace("\n", "\n ")
     exec(f"def make({', '.join(given)}):\n {indented}\n return __init__", scope)  # noqa: S102 (texts of fields' names)
@@ -121,7 +126,7 @@ def _compile_init(text: str, given: tuple[str, ...]) -> Callable[..., Callable[.
 
 
 def _make_comparisons(fields: Iterable[dataclasses.Field[Any]]) -> tuple[Callable[..., Any], Callable[..., int]]:
-    """`__eq__` and `__hash__`."""
+    """Return `__eq__` and `__hash__`."""
     compared = _getter([f.name for f in fields if f.compare])
     hashed = _getter([f.name for f in fields if (f.compare if f.hash is None else f.hash)])
 
@@ -147,7 +152,9 @@ def _repr(self: Any) -> str:
 
 
 def _setattr(_self: Any, name: str, _value: object) -> None:
-    """Refuse any name, a field or not. (The standard decorator's own raises TypeError for others, as it makes the class twice.)"""
+    """Refuse to set any name, a field or not. (The standard decorator's own method raises TypeError for names that are
+    not fields, since the decorator makes the class twice.)
+    """
     raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
 
 

@@ -1,9 +1,9 @@
-"""Errors that a client sees, each carrying its SQLSTATE.
+"""Errors that a client sees, each with its SQLSTATE.
 
-The one vocabulary of failure in Sluice. Whatever goes wrong below a session is raised as a `SqlError` (or translated into one,
-once, at the boundary where it is understood: `engine.executors.local` translates DuckDB's errors, `engine.executors.spark`
-Spark's). The PostgreSQL wire turns it into an ErrorResponse, the mesh into a `cancel`. An error's class fixes its SQLSTATE, so
-that code raises `UndefinedColumn(...)` and never spells a code twice.
+All failures in Sluice are expressed in this one vocabulary. Code below a session raises a `SqlError`, or translates a
+foreign error into one, once, at the boundary that understands it: `engine.executors.local` translates DuckDB's errors,
+`engine.executors.spark` Spark's. The PostgreSQL wire turns a `SqlError` into an ErrorResponse, the mesh into a
+`cancel`. The class of an error fixes its SQLSTATE, so code raises `UndefinedColumn(...)` and never spells a code twice.
 
 Source of the codes: PostgreSQL 15, appendix A.
 """
@@ -17,7 +17,7 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The objects that an error is about, for programs: a client need not read them out of the message."""
+    """The objects that an error is about, as separate fields, so that programs need not parse the message."""
 
     schema: str | None = None
     table: str | None = None
@@ -34,10 +34,10 @@ class SqlError(Exception):
         detail, hint: optional further sentences; capital letter and full stop.
         position: 1-based character offset into the statement's text, or None.
         sqlstate: overrides the class's code (for errors that arrive from elsewhere with their code).
-        about: the objects that it is about, or None.
-    context: where it happened, for what is no place in the statement: a line of COPY's input.
-    row: of the rows that a statement writes, the one that it is about, from 0; None: not known.
-    routine: where PostgreSQL raises it, for an error that clients know by that.
+        about: the objects that the error is about, or None.
+    context: the place of the error if it is not in the statement, such as a line of COPY's input.
+    row: the number of the row that the error is about, among those that a statement writes, from 0; None: not known.
+    routine: the routine of PostgreSQL that raises the error, for errors that clients recognise by it.
     """
 
     sqlstate: str
@@ -68,7 +68,7 @@ class SqlError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message to the client that is no error. severity: DEBUG, LOG, INFO, NOTICE or WARNING."""
+    """A message to the client that is not an error. severity: DEBUG, LOG, INFO, NOTICE or WARNING."""
 
     message: str
     severity: str = "NOTICE"
@@ -97,7 +97,9 @@ class FeatureNotSupported(SqlError):
 
 
 class CachedPlanChanged(FeatureNotSupported):
-    """Drivers that prepare behind their users' backs know this one by its routine, and prepare again."""
+    """A prepared statement's result type has changed. Drivers that prepare statements automatically recognise this
+    error by its routine, and prepare again.
+    """
 
     routine = "RevalidateCachedQuery"
 
@@ -378,7 +380,7 @@ class DatatypeMismatch(SqlError):
 
 
 class AssignedTypeMismatch(DatatypeMismatch):
-    """Drivers tell a value of the wrong type for its column from other mismatches by the routine."""
+    """A value has the wrong type for its column. Drivers distinguish this from other mismatches by the routine."""
 
     routine = "transformAssignedExpr"
 

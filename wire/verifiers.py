@@ -1,11 +1,11 @@
-"""Password verifiers of roles: SCRAM-SHA-256 verifiers, and md5 digests for clients that know nothing newer.
+r"""Password verifiers of roles: SCRAM-SHA-256 verifiers, and md5 digests for clients that support nothing newer.
 
-A verifier proves a password without telling it: `SCRAM-SHA-256$4096:<salt>$<stored key>:<server key>`, as PostgreSQL writes it,
-so that verifiers can be copied from one to the other and `psql`'s \\password, which makes one itself, works. The arithmetic is
-scramp's (RFC 5802, RFC 7677).
+A verifier lets the server check a password without storing it: `SCRAM-SHA-256$4096:<salt>$<stored key>:<server key>`,
+as PostgreSQL writes it. Verifiers can therefore be copied between PostgreSQL and Sluice, and `psql`'s \password, which
+makes one itself, works. The arithmetic is scramp's (RFC 5802, RFC 7677).
 
-A role that does not exist, or has no such verifier, has a `stand_in`: made of the role's name and a secret, so that it shows the
-same salt at each attempt, on every member, and nobody learns which roles there are.
+A role that does not exist, or has no such verifier, has a `stand_in`. It is made from the role's name and a secret, so
+it shows the same salt at each attempt, on every member, and an attacker does not learn which roles exist.
 
 Source: PostgreSQL 15, 21.5 "Password Authentication"; crypt.c (get_password_type, encrypt_password), auth-scram.c
 (mock_scram_secret).
@@ -27,10 +27,10 @@ from wire.errors import InvalidParameterValue
 Encryption = Literal["scram-sha-256", "md5"]
 _ITERATIONS: Final = 4096
 _SALT_BYTES: Final = 16
-#: Beyond that whoever says a password that is compared with the verifier has a processor computed for a second and more. It is what
-#: OWASP recommends for PBKDF2 with SHA-256.
+#: The maximum number of iterations. With more, anyone who sends a password to be checked against the verifier would
+#: keep a processor busy for a second or longer. The number is OWASP's recommendation for PBKDF2 with SHA-256.
 ITERATIONS_MAX: Final = 600_000
-#: What scramp serves, and what a login may be sent.
+#: The minimum that scramp accepts, and the maximum that is sent during a login.
 _SALT_BYTES_MIN, _SALT_BYTES_MAX = 12, 1024
 _KEY_BYTES: Final = 32
 _SCRAM: Final = re.compile(r"SCRAM-SHA-256\$([1-9]\d{0,8}):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]+):([A-Za-z0-9+/=]+)")
@@ -39,7 +39,7 @@ _MD5: Final = re.compile(r"md5[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class ScramVerifier:
-    """salt, stored_key, server_key: as in RFC 5802."""
+    """A SCRAM-SHA-256 verifier. salt, stored_key, server_key: as in RFC 5802."""
 
     salt: bytes
     iterations: int
@@ -52,7 +52,7 @@ class ScramVerifier:
 
     @classmethod
     def read(cls, text: str) -> ScramVerifier | None:
-        """None for what is no verifier."""
+        """Parse a verifier; None for any other text."""
         match = _SCRAM.fullmatch(text)
         if match is None:
             return None
@@ -66,8 +66,11 @@ class ScramVerifier:
 
     @classmethod
     def of(cls, password: str, salt: bytes | None = None, iterations: int = _ITERATIONS) -> ScramVerifier:
-        """salt: by chance if not given. Raises InvalidParameterValue for a password that SASLprep forbids."""
-        # With it comes a reader of certificates; a member whose clients are trusted needs neither.
+        """Make the verifier of a password. salt: random if not given. Raises InvalidParameterValue for a password that
+        SASLprep forbids.
+        """
+        # Imported late: scramp imports a reader of certificates, which a member whose clients are trusted does not
+        # need.
         from scramp import ScramException, ScramMechanism
 
         try:
@@ -105,12 +108,14 @@ def md5_digest(password: str, role: str) -> str:
 
 
 def md5_answer(digest: str, salt: bytes) -> str:
-    """Return the answer of a client that knows the password of which `digest` was made."""
+    """Return the answer of a client that knows the password from which `digest` was made."""
     return "md5" + _md5(digest.removeprefix("md5").encode() + salt)
 
 
 def is_too_costly(verifier: ScramVerifier) -> bool:
-    """Whether no password is to be compared with it: the role chose the cost, and this member pays for it."""
+    """Return whether a verifier is too costly to check a password against: the role chooses the cost, and this member
+    pays for it.
+    """
     return verifier.iterations > ITERATIONS_MAX or len(verifier.salt) > _SALT_BYTES_MAX
 
 
@@ -119,7 +124,7 @@ def is_md5(verifier: str) -> bool:
 
 
 def proves(verifier: str, role: str, password: str) -> bool:
-    """Whether a password is the one of which the verifier was made. Takes up to a second, without the interpreter's lock."""
+    """Return whether a verifier was made from this password. Takes up to a second, without the interpreter lock."""
     if is_md5(verifier):
         return hmac.compare_digest(md5_digest(password, role), verifier)
     scram = ScramVerifier.read(verifier)
@@ -134,7 +139,9 @@ def proves(verifier: str, role: str, password: str) -> bool:
 
 
 def stand_in(role: str, secret: bytes) -> ScramVerifier:
-    """Nobody knows its password, and nobody can tell it from another."""
+    """Return a verifier for a role that has none. No password matches it, and a client cannot distinguish it from a
+    real one.
+    """
     salt = hmac.digest(secret, role.encode(), "sha256")[:_SALT_BYTES]
     return ScramVerifier(salt, _ITERATIONS, bytes(_KEY_BYTES), bytes(_KEY_BYTES))
 

@@ -1,1 +1,1 @@
-"""Catalog snapshots, who may do what in them, and the conflicts between their changes."""
+"""Catalog snapshots, the checks of privileges in them, and the conflicts between transactions' changes."""

@@ -1,7 +1,7 @@
 """Checks of privileges and ownership: the only place that raises `permission denied` and `must be owner`.
 
-An `Authority` is a role and a state of the catalog, made when a statement runs. A superuser passes without any look-up, except for
-relations that views read with the privileges of their owners.
+An `Authority` is a role and a catalog snapshot, made when a statement runs. A superuser passes without any look-up,
+except for relations that views read with the privileges of their owners.
 
 Source: PostgreSQL 15, execMain.c (ExecCheckRTEPerms), aclchk.c (aclcheck_error), namespace.c, tablecmds.c.
 """
@@ -25,12 +25,14 @@ from wire.types import pg_types as t
 
 
 class SchemaDenied(InsufficientPrivilege):
-    """A name's schema may not be used."""
+    """The role lacks the privilege on a schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """role: whose rights count. judge: of the state of the catalog that the statement sees."""
+    """Checks the privileges of one role. role: the role whose privileges count. judge: for the catalog snapshot that
+    the statement sees.
+    """
 
     role: Role
     judge: Judge
@@ -38,7 +40,7 @@ class Authority:
     # -- statements over rows ------------------------------------------------------------------------------------
 
     def require(self, requirements: Iterable[Requirement]) -> None:
-        """Raises InsufficientPrivilege for the first requirement that is not met."""
+        """Raise InsufficientPrivilege for the first requirement that is not met."""
         superuser = self.role.superuser
         for needed in requirements:
             if needed.whom is None and superuser:
@@ -48,11 +50,11 @@ class Authority:
                 raise file_denied(needed.name) if needed.kind == FILE else permission_denied(needed.kind, needed.name)
 
     def has_rights_of(self, role: int) -> bool:
-        """Whether the role may do what another one may. role: an OID, of a predefined role."""
+        """Return whether the role has the privileges of another one. role: an OID, of a predefined role."""
         return self.role.superuser or self.judge.has_rights_of(self.role.oid, role)
 
     def require_file(self, path: str) -> None:
-        """Raises InsufficientPrivilege where the role may not have the server read files."""
+        """Raise InsufficientPrivilege if the role may not let the server read files."""
         if not self.has_rights_of(READ_SERVER_FILES):
             raise file_denied(path)
 
@@ -72,16 +74,16 @@ class Authority:
         return self.judge.may_columns(whom, relation, columns, right)
 
     def may_read(self, relation: StoredRelation | Relation) -> bool:
-        """SELECT on the whole relation."""
+        """Return whether the role has SELECT on the whole relation."""
         letter: Kind = "s" if isinstance(relation, Sequence) else "r"
         return relation.schema == TEMPORARY or self.may(relation.oid, letter, acl.SELECT)
 
     def may_read_or_use(self, sequence: Sequence) -> bool:
-        """SELECT or USAGE on a sequence."""
+        """Return whether the role has SELECT or USAGE on a sequence."""
         return self.may_read(sequence) or self.may(sequence.oid, "s", acl.USAGE)
 
     def readable_columns(self, table: Table) -> frozenset[int]:
-        """The numbers of the columns that the role may SELECT, of the table as a whole or each by itself."""
+        """Return the numbers of the columns that the role may SELECT, by a privilege on the table or on the column."""
         numbers = (column.number for column in table.columns)
         if self.may_read(table):
             return frozenset(numbers)
@@ -93,7 +95,7 @@ class Authority:
         return relation.schema == TEMPORARY or self.judge.owns(self.role, relation.oid)
 
     def require_owner(self, relation: StoredRelation | Relation | UserType, kind: str) -> None:
-        """kind: what messages call it. Raises InsufficientPrivilege."""
+        """Raise InsufficientPrivilege unless the role owns the object. kind: the object's kind in messages."""
         if not self.owns(relation):
             raise InsufficientPrivilege(f"must be owner of {kind} {relation.name}")
 
@@ -102,7 +104,7 @@ class Authority:
             raise InsufficientPrivilege(f"must be owner of schema {name}")
 
     def may(self, oid: int, kind: Kind, rights: int) -> bool:
-        """Whether all of them."""
+        """Return whether the role has all of these rights."""
         return self.role.superuser or self.judge.may(self.role.oid, oid, kind, rights) == rights
 
     def require_relation(self, relation: StoredRelation | Relation, kind: str, rights: int) -> None:
@@ -111,45 +113,47 @@ class Authority:
             raise permission_denied(kind, relation.name)
 
     def require_type(self, typ: t.PgType) -> None:
-        """USAGE on a type, or on what it is an array of."""
+        """Require USAGE on a type, or on the element type of an array."""
         used = t.element_of(typ) if typ.is_array else typ
         if not self.may(used.oid, "T", acl.USAGE):
             raise permission_denied("type", used.sql_name)
 
     def require_any(self, relation: StoredRelation, kind: str, rights: int) -> None:
-        """One of these rights on a table or a view."""
+        """Require one of these rights on a table or a view."""
         own = relation.schema == TEMPORARY or self.role.superuser
         if not own and not self.judge.may(self.role.oid, relation.oid, "r", rights):
             raise permission_denied(kind, relation.name)
 
     def require_references(self, relation: StoredRelation, kind: str, columns: Iterable[int]) -> None:
-        """REFERENCES on a table, or on each of these columns."""
+        """Require REFERENCES on a table, or on each of these columns."""
         if relation.schema == TEMPORARY or self.may(relation.oid, "r", acl.REFERENCES):
             return
         if not self.judge.may_columns(self.role.oid, relation.oid, columns, acl.REFERENCES):
             raise permission_denied(kind, relation.name)
 
     def require_sequence(self, sequence: Sequence, *either: int) -> None:
-        """One of these rights on a sequence. An identity column's own is used in the name of its table's owner."""
+        """Require one of these rights on a sequence. The sequence of an identity column needs none: it is used on
+        behalf of its table's owner.
+        """
         if sequence.internal or sequence.schema == TEMPORARY:
             return
         if not any(self.may(sequence.oid, "s", right) for right in either):
             raise permission_denied("sequence", sequence.name)
 
-    # -- where things are made -----------------------------------------------------------------------------------
+    # -- creation of objects -------------------------------------------------------------------------------------
 
     def may_use(self, snapshot: Snapshot, schema: str) -> bool:
-        """Whether names are looked up in a schema; those of the system are everybody's."""
+        """Return whether the role may look up names in a schema. Every role may use the schemas of the system."""
         there = snapshot.schemas.get(schema)
         return there is None or self.may(there.oid, "n", acl.USAGE)
 
     def require_usage(self, snapshot: Snapshot, schema: str) -> None:
-        """Raises SchemaDenied."""
+        """Raise SchemaDenied if the role may not use a schema."""
         if not self.may_use(snapshot, schema):
             raise SchemaDenied(f"permission denied for schema {schema}")
 
     def require_creation(self, snapshot: Snapshot, schema: str) -> None:
-        """Raises InsufficientPrivilege where nothing may be created in a schema."""
+        """Raise InsufficientPrivilege if the role may not create objects in a schema."""
         if schema == TEMPORARY:
             if not self.may(DATABASE_OID, "d", acl.TEMPORARY):
                 raise InsufficientPrivilege(f'permission denied to create temporary tables in database "{DATABASE}"')
@@ -176,7 +180,7 @@ def file_denied(path: str) -> InsufficientPrivilege:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A signal to a session, in the words of messages: the verb, the thing that receives it, the participle."""
+    """A signal to a session, in the words of messages: the verb, its object, the participle."""
 
     verb: str
     thing: str
@@ -188,7 +192,9 @@ TERMINATE: Final = Signal("terminate", "process", "terminated")
 
 
 def signal_denied(signal: Signal, *, superuser: bool) -> InsufficientPrivilege:
-    """superuser: whether the session is a superuser's (signalfuncs.c: pg_cancel_backend, pg_terminate_backend)."""
+    """Return the error for a signal that the role may not send. superuser: whether the session is a superuser's
+    (signalfuncs.c: pg_cancel_backend, pg_terminate_backend).
+    """
     if superuser:
         return InsufficientPrivilege(f"must be a superuser to {signal.verb} superuser {signal.thing}")
     return InsufficientPrivilege(
@@ -196,5 +202,5 @@ def signal_denied(signal: Signal, *, superuser: bool) -> InsufficientPrivilege:
     )
 
 
-#: Who may do everything, as the server itself.
+#: An authority with all privileges, for the server itself.
 UNBOUNDED: Final = Authority(anybody("sluice"), Judge(Rights(), Roles()))

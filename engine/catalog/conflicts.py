@@ -1,7 +1,7 @@
-"""Errors of a transaction whose changes do not fit what others have committed meanwhile (`Snapshot.replay`).
+"""Errors of a transaction whose changes conflict with concurrent commits (`engine.catalog.replay`).
 
-Kinds of their own, since a statement that is a transaction of its own may run again after them, and after nothing else that has
-their SQLSTATE (a member that was lost is 40001, too).
+They have classes of their own because an autocommit statement may be retried after them, but after no other error with
+their SQLSTATE (the loss of a member is 40001, too).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from wire.errors import SerializationFailure, SqlError, UndefinedTable
 
 
 class ChangedByAnother(SerializationFailure):
-    """Something else stands where the transaction saw what it changed."""
+    """An object that the transaction changed is no longer as the transaction saw it."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -21,7 +21,7 @@ class ChangedByAnother(SerializationFailure):
 
 
 class SchemaDropped(UndefinedTable):
-    """The schema is gone in which the transaction made something."""
+    """The schema in which the transaction created an object was dropped."""
 
     def __init__(self, schema: str) -> None:
         super().__init__(f'schema "{schema}" was dropped by another transaction')

@@ -1,7 +1,8 @@
-"""A transaction's changes on another snapshot than the one that it saw: what COMMIT does, and what a session sees until then.
+"""Replay of a transaction's changes on a newer snapshot than the one that it read. COMMIT uses it, and so does each
+statement of an open transaction, which sees its transaction's changes on the newest state.
 
-Each change says what stood there for its statement (`before`). Where something else stands there now, two transactions have changed
-the same thing, and the later one fails. Files of tables are added to those that are there, whoever wrote them.
+Each change records the object as its statement saw it (`before`). If the object is different now, two transactions have
+changed it, and the later one fails. Files of tables are added to the present ones, whichever transaction wrote them.
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ from engine.storage.tables import FileChange
 
 
 def replay(base: Snapshot, changes: Iterable[AnyChange], moving: dict[str, Table] | None = None) -> Snapshot:
-    """A snapshot with a transaction's changes, not committed. Raises SerializationFailure when something else now
-    stands where the transaction saw what it changed. May block where a table's files were never asked for before.
+    """Return a snapshot with a transaction's changes, which are not committed. Raises SerializationFailure if an object
+    is no longer as the transaction saw it when it changed it. May block if a table's files were never read before.
 
-    moving: where the base has earlier changes of the same transaction, as their replay has left it; it is changed.
+    moving: if the base has earlier changes of the same transaction, the dictionary that their replay has filled; this
+    call updates it.
     """
     snapshot = base
     moving = {} if moving is None else moving
@@ -52,7 +54,9 @@ def replay(base: Snapshot, changes: Iterable[AnyChange], moving: dict[str, Table
 
 
 def after_commit(base: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
-    """Return the snapshot after a commit: as `replay`, and the files of the tables are the catalog's from now on."""
+    """Return the snapshot after a commit: as `replay`, and the files of the changed tables are recorded as the
+    catalog's.
+    """
     snapshot = replay(base, changes)
     _require_whole(snapshot, [change for change in changes if isinstance(change, Change)])
     changed = net_changes(changes)
@@ -66,8 +70,8 @@ def after_commit(base: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
         storage = table.storage if isinstance(table, Table) else None
         if isinstance(table, Table) and storage is not None and storage.location in changed:
             files = FileChange(storage.added, storage.removed)
-            # Files that were added and taken away again are no decision (`rows.steps`): the table is as it was, here and for
-            # whoever reads it from the database.
+            # Files that were added and removed again make no decision (`rows.steps`): the table is unchanged, here and
+            # for members that read it from the database.
             number = snapshot.version if changed[storage.location] else storage.changed
             decided = tables.with_commit(table, storage.version, number, files)
             relations[table.schema, table.name] = decided  # type: ignore[index]
@@ -75,14 +79,17 @@ def after_commit(base: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
 
 
 def _oids_with_rights(snapshot: Snapshot) -> set[int]:
-    """Return the OIDs of what there is, and of what a topology declares, which no row of the catalog says."""
+    """Return the OIDs of existing objects, including tables that a topology declares, which have no row in the catalog."""
     return snapshot.oids() | {oid for oid in snapshot.rights.objects if oid >= DECLARED_OIDS}
 
 
 def _require_whole(snapshot: Snapshot, changes: Sequence[Change]) -> None:
-    """Nothing that was dropped is named by what another transaction has made meanwhile, and nothing that was made names what
-    another has dropped. Not to be asked in the middle of a statement, which may remove a relation before it puts it elsewhere.
-    Raises ChangedByAnother."""
+    """Check references between the transactions' changes: objects that another transaction has made do not refer to
+    dropped ones, and objects that this one has made do not refer to objects that another has dropped. Raises
+    ChangedByAnother.
+
+    The check is not valid in the middle of a statement, which may remove a relation before it puts it elsewhere.
+    """
     if not changes:
         return
     present = {relation.oid: relation for relation in snapshot.relations.values()}
@@ -109,7 +116,9 @@ def _require_whole(snapshot: Snapshot, changes: Sequence[Change]) -> None:
 
 
 def _require_types(snapshot: Snapshot) -> None:
-    """No relation has a type that is not there: another transaction may have made it. Raises SerializationFailure."""
+    """Check that no relation refers to a dropped type: another transaction may have made such a relation. Raises
+    SerializationFailure.
+    """
     for relation in snapshot.relations.values():
         try:
             with_current_types(relation, snapshot.types)
@@ -139,8 +148,11 @@ def _apply_change(snapshot: Snapshot, change: AnyChange, moving: dict[str, Table
 
 
 def _with_definition(snapshot: Snapshot, change: Change, moving: dict[str, Table]) -> Snapshot:
-    """moving: stored tables that were removed by an earlier change, by their location, as they stood then: one that is
-    put again under another name has the files that it has now, not those that the transaction saw."""
+    """Apply a change of a definition.
+
+    moving: stored tables that an earlier change removed, by their location, as they were then. A table that is put
+    again under another name gets its current files, not those that the transaction saw.
+    """
     schema, name = change.key
     present = snapshot.relations.get(change.key) if name else snapshot.schemas.get(schema)
     after = change.after
@@ -172,7 +184,7 @@ def _require_unchanged(snapshot: Snapshot, guard: Guard) -> None:
 
 
 def _find_present(snapshot: Snapshot, key: Key, before: Table) -> Table:
-    """The stored table that is there now, defined as it was."""
+    """Return the stored table as it is now. Raises ChangedByAnother if its definition has changed."""
     present = snapshot.relations.get(key)
     if not isinstance(present, Table) or present.storage is None:
         raise ChangedByAnother(before.name)
@@ -191,7 +203,7 @@ def _with_files(snapshot: Snapshot, change: DataChange) -> Snapshot:
 
 
 def _named_by(relation: StoredRelation) -> Sequence[int]:
-    """OIDs of the relations that a view reads, or that foreign keys of a table name."""
+    """Return the OIDs of the relations that a view reads, or that a table's foreign keys reference."""
     view = _view_of(relation)
     keys = relation.constraints if isinstance(relation, Table) else ()
     return (
@@ -206,7 +218,9 @@ def _view_of(relation: StoredRelation) -> View | None:
 
 
 def _dangles(relation: StoredRelation, present: Mapping[int, StoredRelation]) -> bool:
-    """Whether it names a relation or a column that is not there. What a topology declares is not stored."""
+    """Return whether a relation refers to a relation or a column that does not exist. Tables that a topology declares
+    are not stored, and are not checked.
+    """
     if any(FIRST_OID <= oid < DECLARED_OIDS and oid not in present for oid in _named_by(relation)):
         return True
     view = _view_of(relation)
@@ -218,7 +232,7 @@ def _dangles(relation: StoredRelation, present: Mapping[int, StoredRelation]) ->
 
 
 def _lost(before: Table | View, now: StoredRelation | None) -> set[int]:
-    """Numbers of the columns that a table has no more, or not with that type."""
+    """Return the numbers of the columns that a table no longer has, or has with another type."""
     if not isinstance(before, Table) or not isinstance(now, Table):
         return set()
     kept = {(column.number, column.type) for column in now.columns}
@@ -226,7 +240,9 @@ def _lost(before: Table | View, now: StoredRelation | None) -> set[int]:
 
 
 def _require_not_lost(relation: StoredRelation, lost: Mapping[int, tuple[str, set[int]]]) -> None:
-    """lost: names of relations and what they have lost of columns, by OID; nothing where they are gone. Raises ChangedByAnother."""
+    """Raise ChangedByAnother if a relation refers to a lost object. lost: names of relations and the columns that they
+    have lost, by OID; no columns if the relation is gone.
+    """
     view = _view_of(relation)
     for oid in _named_by(relation):
         if oid in lost:
@@ -241,15 +257,16 @@ def _require_same_definition(present: Table, before: Table) -> None:
 
 
 def _same_files(present: Table, before: Table) -> bool:
-    """Whether no commit has changed the table's files since; what this transaction did with them does not count."""
+    """Return whether no commit has changed the table's files since. Changes of this transaction do not count."""
     assert present.storage is not None
     assert before.storage is not None
     return present.storage.changed == before.storage.changed
 
 
 def _redefine(present: Table, before: Table, after: Table) -> Table:
-    """A stored table's new definition with the files that it has now. A definition may tell something of the rows (NOT NULL,
-    a check) that was found out before: nobody may have changed them since."""
+    """Return a stored table's new definition with its current files. A definition may state facts about the rows (NOT
+    NULL, a check) that were verified before, so no other transaction may have changed them since.
+    """
     if not _same_files(present, before):
         raise ChangedByAnother(present.name)
     assert present.storage is not None
@@ -263,5 +280,5 @@ def _with_files_of(present: Table, after: Table) -> Table:
 
 
 def with_statistics(table: Table, statistics: TableStatistics) -> Table:
-    """The table with these, and with what is known of other columns."""
+    """Return the table with these statistics, plus the earlier ones of other columns."""
     return replace(table, statistics=statistics.after(table.statistics))

@@ -1,8 +1,10 @@
-"""A catalog snapshot: what a statement sees of schemas and relations, and the changes a transaction makes to one.
+"""A catalog snapshot: the schemas and relations that a statement sees, and the changes that a transaction makes to
+them.
 
-Immutable, so that a transaction's view of the catalog is a value: BEGIN remembers one, each DDL statement makes the next,
-a savepoint is a reference, ROLLBACK forgets. COMMIT replays the transaction's changes onto the newest committed snapshot
-(`engine.catalog.replay`, `engine.catalog.store.store`), which is where two transactions that changed the same name meet.
+A snapshot is immutable, so a transaction's view of the catalog is a value. BEGIN keeps a snapshot, each DDL statement
+makes the next, a savepoint is a reference to one, and ROLLBACK drops them. COMMIT replays the transaction's changes
+onto the newest committed snapshot (`engine.catalog.replay`, `engine.catalog.store.store`), which is where two
+transactions that changed the same name conflict.
 """
 
 from __future__ import annotations
@@ -31,13 +33,13 @@ from wire.errors import (
 
 TEMPORARY: Final = objects.TEMPORARY
 PUBLIC: Final = "public"
-#: What is said of it until somebody says something else.
+#: The initial comment of schema public.
 PUBLIC_COMMENT: Final = "standard public schema"
 #: The schema of relations that show Sluice itself (`engine.pg_catalog`); nothing can be created in it.
 SLUICE: Final = "sluice"
-#: Objects of users begin here, as in PostgreSQL (transam.h, FirstNormalObjectId).
+#: The first OID of users' objects, as in PostgreSQL (transam.h, FirstNormalObjectId).
 FIRST_OID: Final = 16_384
-#: From here on: of tables that a topology declares.
+#: The first OID of tables that a topology declares.
 DECLARED_OIDS: Final = 0x8000_0000
 
 Key = tuple[str, str]
@@ -48,8 +50,9 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of the catalog. relation: the new object under `key`, or None when it was dropped; for a schema, `key`
-    is its name and the empty string. before: what stood there for the statement that made the change."""
+    """One change of the catalog. after: the new object under `key`, or None if it was dropped; for a schema, `key` is
+    its name and the empty string. before: the object as the statement that made the change saw it.
+    """
 
     key: Key
     after: StoredRelation | Schema | None
@@ -58,10 +61,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class DataChange:
-    """Files of a stored table that come and go. before: the table that the statement saw.
+    """Files that are added to a stored table and removed from it. before: the table that the statement saw.
 
-    whole: the statement concluded from all of the table's rows (it checked a key, say): it holds only as long as nobody else
-    has changed the table's files. Else files that go must still be there, and files that only come may come at any time.
+    whole: whether the statement depends on all of the table's rows (it checked a key, for example): the change is valid
+    only while no other transaction has changed the table's files. Otherwise removed files must still exist, and files
+    may be added at any time.
     """
 
     before: Table
@@ -80,10 +84,12 @@ class DataChange:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """No change, but what a transaction depends on: it has read the rows of a stored table FOR UPDATE. The files that these
-    were in must still be the table's when it commits: no row of them was changed or removed. Files may have come.
+    """No change, but a condition of the commit: the transaction has read rows of a stored table FOR UPDATE. The table
+    must still have the files with these rows when the transaction commits, so that no row of them was changed or
+    removed. Files may have been added.
 
-    before: the table that the statement saw. paths: of its files, below its folder. whole: files may not have come, either.
+    before: the table that the statement saw. paths: of its files, below its folder. whole: files may not have been
+    added, either.
     """
 
     before: Table
@@ -97,7 +103,8 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """Statistics of a table, which conflict with nothing: where the table is gone by the commit, so are they.
+    """Statistics of a table. They conflict with nothing; if the table was dropped by the time of the commit, they are
+    dropped too.
 
     before: the table that the statement saw.
     """
@@ -112,7 +119,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class RoleChange:
-    """A role as it is after a statement, or None when it was dropped. before: as the statement saw it."""
+    """A role after a statement, or None if it was dropped. before: as the statement saw it."""
 
     name: str
     after: Role | None
@@ -120,14 +127,15 @@ class RoleChange:
 
     @property
     def key(self) -> Key:
-        """No schema has this name, so no relation has this key."""
+        """A key that no relation has, since no schema has this name."""
         return "", self.name
 
 
 @dataclass(frozen=True, slots=True)
 class TypeChange:
-    """A type as it is after a statement, or None when it was dropped. before: as the statement saw it, perhaps under another
-    name."""
+    """A type after a statement, or None if it was dropped. before: as the statement saw it, possibly under another
+    name.
+    """
 
     after: UserType | None
     before: UserType | None = None
@@ -141,8 +149,9 @@ class TypeChange:
 
 @dataclass(frozen=True, slots=True)
 class RightsChange:
-    """An object's owner and privileges, by its OID, as they are after a statement. name: what messages call it.
-    before: as the statement saw them; None: there was no entry."""
+    """An object's owner and privileges after a statement, by the object's OID. name: the object's name in messages.
+    before: as the statement saw them; None: there was no entry.
+    """
 
     oid: int
     name: str
@@ -156,7 +165,7 @@ class RightsChange:
 
 @dataclass(frozen=True, slots=True)
 class DefaultsChange:
-    """Default privileges; after: None where nothing is said any more."""
+    """Default privileges. after: None if the entry was removed."""
 
     of: DefaultKey
     after: Acl | None
@@ -172,10 +181,14 @@ AnyChange = Change | DataChange | Guard | Analysis | RoleChange | TypeChange | R
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """version: grows with every committed change. stamp: up to which it has what was written to the database
-    (`engine.catalog.store.difference`); no part of what the catalog says. definitions: equal in two snapshots of this process that
-    differ in the files of tables and in nothing else. Temporary relations live under the schema `pg_temp` of a
-    session's own snapshot and are never stored."""
+    """A catalog snapshot.
+
+    version: grows with every committed change.
+    stamp: the last write to the database that it includes (`engine.catalog.store.difference`); it does not count when
+        snapshots are compared.
+    definitions: equal in two snapshots of this process that differ only in the files of tables.
+    Temporary relations are in the schema `pg_temp` of a session's own snapshot and are never stored.
+    """
 
     version: int = 0
     schemas: Mapping[str, Schema] = field(default_factory=lambda: {PUBLIC: Schema(2200, PUBLIC, PUBLIC_COMMENT)})
@@ -187,8 +200,9 @@ class Snapshot:
     definitions: int = field(default_factory=lambda: next(_DEFINITIONS), compare=False)
 
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> StoredRelation | None:
-        """The relation that `name` means: in `schema` if given, else in the first schema of the path that has it.
-        Temporary relations come first unless the path says otherwise (PostgreSQL, namespace.c)."""
+        """Return the relation that `name` refers to: in `schema` if given, else in the first schema of the path that
+        has it. Temporary relations come first unless the path says otherwise (PostgreSQL, namespace.c).
+        """
         if schema is not None:
             return self.relations.get((schema, name))
         path = search_path if TEMPORARY in search_path else (TEMPORARY, *search_path)
@@ -198,7 +212,7 @@ class Snapshot:
         return None
 
     def type_named(self, schema: str | None, name: str, search_path: Sequence[str]) -> UserType | None:
-        """The type of users' that `name` means, found as relations are."""
+        """Return the user-defined type that `name` refers to; it is found as relations are."""
         for candidate in search_path if schema is None else (schema,):
             if found := self.types.get((candidate, name)):
                 return found
@@ -208,7 +222,7 @@ class Snapshot:
         return name in self.schemas or name in (TEMPORARY, SLUICE)
 
     def creation_schema(self, schema: str | None, search_path: Sequence[str]) -> str:
-        """Where a new object goes. Raises InvalidSchemaName."""
+        """Return the schema in which a new object is created. Raises InvalidSchemaName."""
         if schema is not None:
             if schema not in self.schemas and schema != TEMPORARY:
                 raise InvalidSchemaName(f'schema "{schema}" does not exist')
@@ -219,14 +233,16 @@ class Snapshot:
         raise InvalidSchemaName("no schema has been selected to create in")
 
     def dependents(self, oid: int) -> Iterator[View]:
-        """The views that read the relation `oid` directly; of materialized ones their queries, which have their OID."""
+        """Yield the views that read the relation `oid` directly; for materialized views their queries, which have their
+        OID.
+        """
         for relation in self.relations.values():
             view = relation.query if isinstance(relation, Table) else relation
             if isinstance(view, View) and oid in view.depends:
                 yield view
 
     def with_declared(self, tables: Iterable[Table]) -> Snapshot:
-        """With tables that the topology declares, which hide what was stored under their names."""
+        """Return the snapshot with tables that the topology declares, which hide stored relations of the same names."""
         return replace(self, relations={**self.relations, **{(table.schema, table.name): table for table in tables}})
 
     def oids(self) -> set[int]:
@@ -268,7 +284,7 @@ class Snapshot:
         return self.with_role(change := RoleChange(role.name, None, role)), change
 
     def put_type(self, made: UserType, before: UserType | None = None) -> tuple[Snapshot, TypeChange]:
-        """before: what it was until now, also under another name. Raises DuplicateObject."""
+        """Add or replace a type. before: the type until now, possibly under another name. Raises DuplicateObject."""
         key = (made.schema, made.name)
         if (before is None or key != (before.schema, before.name)) and (key in self.types or key in self.relations):
             raise DuplicateObject(f'type "{made.name}" already exists')
@@ -278,8 +294,10 @@ class Snapshot:
         return self.with_type(change := TypeChange(None, gone)), change
 
     def with_type(self, change: TypeChange) -> Snapshot:
-        """Relations that have the type have it as it is now. Whether one has a type that is gone is the replay's to ask: a
-        statement may drop them afterwards. Raises SerializationFailure."""
+        """Return the snapshot after a change of a type. Relations with columns of the type get its new definition.
+        Whether a relation has a dropped type is checked by the replay, since a later statement may drop the relation.
+        Raises SerializationFailure.
+        """
         before, after = change.before, change.after
         types = dict(self.types)
         if before is not None and types.pop((before.schema, before.name), None) != before:
@@ -295,7 +313,9 @@ class Snapshot:
         return replace(self, types=types, relations=relations).with_new_definitions()
 
     def with_role(self, change: RoleChange) -> Snapshot:
-        """Raises SerializationFailure, as those below do, where it was not there as the change says."""
+        """Return the snapshot after a change of a role. Raises SerializationFailure if the role is not as the change
+        saw it (as `with_rights` and `with_defaults` do for their objects).
+        """
         if self.roles.find_role(change.name) != change.before:
             raise ChangedByAnother(change.name)
         return replace(
@@ -317,11 +337,13 @@ class Snapshot:
         return replace(self, rights=self.rights.with_default(change.of, change.after)).with_new_definitions()
 
     def with_new_definitions(self) -> Snapshot:
-        """Return the same with definitions that are no other snapshot's."""
+        """Return the same snapshot with a `definitions` number that no other snapshot has."""
         return replace(self, definitions=next(_DEFINITIONS))
 
     def with_change(self, change: Change) -> Snapshot:
-        """With a schema or a relation as it is after a change. Raises SerializationFailure where it has a type that is gone."""
+        """Return the snapshot after a change of a schema or a relation. Raises SerializationFailure if the relation has
+        a dropped type.
+        """
         schema, name = change.key
         if not name:
             return replace(self, schemas=_with_entry(self.schemas, schema, change.after)).with_new_definitions()
@@ -335,7 +357,7 @@ class Snapshot:
 
 
 def net_changes(changes: Iterable[AnyChange]) -> dict[str, FileChange]:
-    """Return a transaction's changes to the files of each table, by location."""
+    """Return a transaction's net changes to the files of each table, by location."""
     each: dict[str, list[FileChange]] = {}
     for change in changes:
         if isinstance(change, DataChange):

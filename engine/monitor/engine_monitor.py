@@ -1,4 +1,4 @@
-"""The state of a member's engine: what runs, what is held, how well caches serve, graphs of statements."""
+"""The state of a member's engine: running statements, held resources, hit rates of caches, graphs of statements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ Caches = Mapping[str, Callable[[], CacheFigures]]
 
 
 class EngineMonitor:
-    """See the module's docstring. copies, maintenance: those that run. counters, caches: of parts of higher rooms."""
+    """The monitor of a member's engine. copies, maintenance: the running statements of these kinds. counters, caches:
+    those of higher packages.
+    """
 
     def __init__(
         self,
@@ -50,11 +52,11 @@ class EngineMonitor:
 
     @property
     def load(self) -> int:
-        """How many queries run here."""
+        """The number of queries that run here."""
         return self._runtime.load + self._executors.load
 
     def status(self) -> Mapping[str, str]:
-        """Each engine's state in a word or two."""
+        """Return each engine's state in a word or two."""
         return self._executors.status()
 
     @property
@@ -62,7 +64,7 @@ class EngineMonitor:
         return self._executors.spooler.bytes_used
 
     def statistics(self) -> Mapping[str, Mapping[str, int]]:
-        """Counters by room: what is open and held right now."""
+        """Return counters by room: the resources that are open and held right now."""
         return {
             **self._counters(),
             **self._pools.statistics(),
@@ -80,15 +82,17 @@ class EngineMonitor:
         return edge_figures(receivers, runtime.figures.streams_out, spark.sent.with_other(runtime.totals))
 
     def caches(self) -> Mapping[str, CacheFigures]:
-        """How well each cache serves, by its name."""
+        """Return the figures of each cache, by its name."""
         return {**{name: figures() for name, figures in self._caches.items()}, **cache_figures()}
 
     async def observe(self) -> None:
-        """Read what a scrape shows and no counter of this process has (`statistics`)."""
+        """Read the figures that a scrape shows and that are not counters of this process (`statistics`)."""
         await self._executors.spark.reports.observe()
 
     def running_counters(self, query: str = "") -> Observed:
-        """Count what runs here of distributed queries, and of those whose rows Spark's tasks send. query: only this one's."""
+        """Return the counters of distributed queries that run here, and of queries whose rows Spark's tasks send.
+        query: only this one's.
+        """
         fragments, edges = self._runtime.figures.observe(query)
         member = self._config.member
         sent = [
@@ -98,7 +102,7 @@ class EngineMonitor:
         return fragments, [*edges, *sent]
 
     async def spark_jobs(self, query: str = "") -> Sequence[SparkJobReport]:
-        """Report Spark's jobs that run here. query: only this one's."""
+        """Return Spark's jobs that run here. query: only this one's."""
         return await self._executors.spark.reports.jobs(self._config.member, query)
 
     def graph(
@@ -108,8 +112,9 @@ class EngineMonitor:
         edges: Sequence[EdgeCounters],
         state: StatementState | None = None,
     ) -> Graph | None:
-        """The graph of a statement that this member has planned and that is not over. fragments, edges: as counted, here and
-        elsewhere. state: in which it is going to end."""
+        """Return the graph of a statement that this member has planned and that has not ended. fragments, edges: the
+        counters of this member and others. state: the state in which the statement is about to end.
+        """
         if record.planned is None:
             return None
         state = state or record.state
@@ -118,7 +123,7 @@ class EngineMonitor:
         )
 
     def last_graph(self, record: StatementRecord, state: StatementState) -> bytes:
-        """The graph of a statement that is ending in this way, as JSON; empty where it has none."""
+        """Return the graph of a statement that is ending in this state, as JSON; empty if it has none."""
         graph = self.graph(
             record, *(([], []) if record.query is None else self.running_counters(str(record.query))), state=state
         )

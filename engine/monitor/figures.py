@@ -1,4 +1,4 @@
-"""Figures of a member that belong to no room alone: its memory, and how well caches of the process serve."""
+"""Figures of a member that belong to no single room: its memory, and the hit rates of the process's caches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.storage import delta
 
 
 def memory_figures(limit: int) -> Mapping[str, int]:
-    """Return what the process has, what of it Arrow has, and the limit, in bytes; 0: no limit."""
+    """Return the bytes that the process has, those of them that Arrow has, and the limit; 0: no limit."""
     return {"resident_bytes": resident_bytes(), "arrow_bytes": pa.total_allocated_bytes(), "limit_bytes": limit}
 
 

@@ -1,10 +1,12 @@
 """A statement's plan as a graph: fragments on members, with their operators, and the streams between them.
 
-It is made of the plan that the initiator has compiled, and of what members have counted (`engine.runtime.stream_counts`), which
-may be missing: of a plan that does not run, and of members that do not answer. Everything is named by numbers that all members
-know: `fragment.instance`, and `edge.sender.receiver`; the client's portal receives the last edge, `0.0.0`.
+The graph is made from the plan that the initiator has compiled and from the members' counters
+(`engine.runtime.stream_counts`). Counters may be missing: for a plan that does not run, and for members that do not
+answer. All parts are named by numbers that every member knows: `fragment.instance`, and `edge.sender.receiver`; the
+client's portal receives the last edge, `0.0.0`.
 
-EXPLAIN's JSON is read back into the same form (`graph_of_json`), so that a plan which is only explained is drawn alike.
+EXPLAIN's JSON is read back into the same form (`graph_of_json`), so that a plan that was only explained is drawn in the
+same way.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ from engine.planner.explain.logical import Described, describe_plan
 from engine.planner.explain.physical import operators_of
 from engine.statements.shared.distribution import CompiledQuery
 
-#: Of the instances of fragments, by their names.
+#: The operators of fragment instances, by the instances' names.
 Operators = dict[str, tuple[OperatorReport, ...]]
 CLIENT: Final = "client"
 #: The edge from the root to the client.
 LAST_EDGE: Final = "0.0.0"
-#: Of the operators' details.
+#: The maximum length of an operator's details.
 _DETAIL_MAX: Final = 400
 _STATES: Final[Mapping[str, InstanceState]] = {
     "planning": "waiting", "running": "running", "suspended": "running", "finished": "done", "failed": "failed",
@@ -58,8 +60,12 @@ def graph_of(
     edges: Iterable[EdgeCounters] = (),
     operators: Operators | None = None,
 ) -> Graph:
-    """plan: None where its operators are not told. state, rows: of the statement. fragments, edges: as counted. operators: those
-    of an earlier graph of the statement, empty at first: who follows it has a graph twice a second, and they stay what they are."""
+    """Return the graph of a compiled query.
+
+    plan: None if its operators are not shown. state, rows: the statement's. fragments, edges: the members' counters.
+    operators: the operators of an earlier graph of the statement, empty at first. A viewer asks for a graph twice a
+        second, and operators do not change.
+    """
     operators = {} if operators is None else operators
     ran = {(counted.fragment, counted.instance): counted for counted in fragments}
     physical = query.physical
@@ -91,7 +97,7 @@ def graph_of(
 
 
 def with_counters(graph: Graph, fragments: Iterable[FragmentCounters], edges: Iterable[EdgeCounters]) -> Graph:
-    """The graph with what members have counted meanwhile."""
+    """Return the graph with the members' latest counters."""
     ran = {f"{counted.fragment}.{counted.instance}": counted for counted in fragments}
     sent = {f"{counted.edge}.{counted.sender}.{counted.receiver}": counted for counted in edges}
     return Graph(
@@ -111,8 +117,9 @@ def with_counters(graph: Graph, fragments: Iterable[FragmentCounters], edges: It
 
 
 def ended_graph(graph: Graph, state: str) -> Graph:
-    """The graph of a statement that has ended in this state: nothing of it runs or has credit left. Instances that were stopped
-    because the client had enough rows have not failed."""
+    """Return the graph of a statement that has ended in this state: no part of it runs or has credit left. Instances
+    that were stopped because the client had enough rows have not failed.
+    """
     fragments = tuple(
         msgspec.structs.replace(told, state=_STATES[state]) if told.state in _GOING_ON or state == "finished" else told
         for told in graph.fragments
@@ -130,7 +137,9 @@ def _of_one(
     edges: Iterable[EdgeCounters],
     operators: Operators,
 ) -> Graph:
-    """A query that runs on its initiator alone, whose last edge is counted where Spark's tasks send."""
+    """Return the graph of a query that runs on its initiator alone. Its last edge has counters if Spark's tasks send
+    the rows.
+    """
     name = f"{_WHOLE}.0"
     if name not in operators:
         operators[name] = _operators(name, describe_plan(plan)) if plan is not None else ()
@@ -213,16 +222,16 @@ def _detail(properties: Mapping[str, Any]) -> str:
 
 # -- EXPLAIN's JSON ------------------------------------------------------------------------------------------------------
 
-#: Properties of an operator in EXPLAIN's JSON that are said in another way here.
+#: Properties of an operator in EXPLAIN's JSON that the graph shows in another way.
 _SAID: Final = ("Node Type", "Plans", "Fragment", "Actual Rows", "Actual Loops", "Parent Relationship", "Subplan Name")
 
 
 def graph_of_json(document: Mapping[str, Any]) -> Graph:
-    """The graph of what EXPLAIN (DISTSQL, FORMAT JSON) tells."""
+    """Return the graph described by EXPLAIN (DISTSQL, FORMAT JSON)."""
     operators: dict[int, list[OperatorReport]] = {}
 
     def note(node: Mapping[str, Any], fragment: int) -> str | None:
-        """The operator's id; None where another fragment begins with it."""
+        """Note an operator and those below it. Returns the operator's id; None if another fragment begins with it."""
         own = int(node.get("Fragment", fragment))
         listed = operators.setdefault(own, [])
         name, at = f"{own}.0.{len(listed)}", len(listed)

@@ -1,15 +1,16 @@
-"""The record of one statement, from its first byte read to its end, and the history of those that have ended.
+"""The record of one statement, from its first byte read to its end, and the history of statements that have ended.
 
-A record costs a few attribute writes a statement and nothing a row: the number of rows is read from the cursor when somebody asks.
-`server.pgwire.running` begins and ends it, the engine's session notes its phases, the engine and the reason for it.
+A record costs a few attribute writes a statement and nothing a row: the number of rows is read from the cursor on
+request. `server.pgwire.running` begins and ends the record; the engine's session notes its phases, the engine and the
+reason for the choice of engine.
 
-`History` keeps the last records as values (`engine.contracts.activity`), bounded in number and bytes. A plan is not kept: it
-would hold the rows of system tables and the trees of long statements. Its graph is described once, when the statement ends, and
-only for statements that took `GRAPH_SECONDS` and longer, compared with which the description costs little. What other members have
-counted is put into it when they have answered (`server.cluster.final_figures`).
+`History` keeps the last records as values (`engine.contracts.activity`), bounded in number and bytes. A plan is not
+kept: it would hold the rows of system tables and the trees of long statements. Its graph is described once, when the
+statement ends, and only for statements that took `GRAPH_SECONDS` or longer, compared with which the description costs
+little. The counters of other members are added when these have answered (`server.cluster.final_figures`).
 
-Considered and rejected: a table of running statements beside the sessions' own. What a session runs is found in its portals, so no
-entry can be left behind.
+Considered and rejected: a table of running statements beside the sessions' own. The statement that a session runs is
+found in its portals, so no entry can be left behind.
 """
 
 from __future__ import annotations
@@ -29,31 +30,32 @@ if TYPE_CHECKING:
     from engine.plan_ir.logical import Root
     from engine.statements.shared.distribution import CompiledQuery
 
-#: Characters of a statement that are told and kept.
+#: The maximum number of a statement's characters that are kept and reported.
 TEXT_MAX: Final = 10_000
-#: Characters that are told of a statement where many are told.
+#: The maximum where many statements are reported.
 SHORT_TEXT: Final = 1_000
 STATEMENTS_MAX: Final = 1_000
-#: Bytes of all ended statements together, about.
+#: The maximum size of all ended statements together, approximately in bytes.
 BYTES_MAX: Final = 8 << 20
-#: A statement that took so long keeps the graph of its plan.
+#: Statements that took at least this long keep the graph of their plan.
 GRAPH_SECONDS: Final = 0.05
-#: Bytes of an entry beside its texts, about.
+#: The approximate bytes of an entry besides its texts.
 _ENTRY_BYTES: Final = 800
 
 
 class Position(Protocol):
-    """The part of a cursor that a record reads. first_at: when the first rows came, by the monotonic clock."""
+    """The part of a cursor that a record reads. first_at: when the first rows arrived, by the monotonic clock."""
 
     position: int
     first_at: float | None
 
 
 class StatementRecord:
-    """See the module's docstring. text: of the statement. new_id: gives query ids; the first one taken is the record's.
+    """The record of one statement (see the module's docstring). text: the statement's. new_id: returns query ids; the
+    first one is the record's.
 
-    query: the id under which the statement runs now, another one where it was repeated. position: of the cursor or portal;
-    rows: of a statement without one. Times of phases are seconds; None: not reached.
+    query: the id under which the statement runs now, which changes if the statement is repeated. position: of the
+    cursor or portal; rows: of a statement without one. Times of phases are seconds; None: not reached.
     """
 
     __slots__ = (
@@ -88,23 +90,25 @@ class StatementRecord:
         self.reason: str | None = None
         self.sqlstate: str | None = None
         self.error: str | None = None
-        #: What the graph is made of while the statement runs.
+        #: The plan from which the graph is made while the statement runs.
         self.planned: tuple[Root | None, CompiledQuery] | None = None
-        #: Those of the graph, once it has been made (`engine.monitor.graph`).
+        #: The operators of the graph, once it has been made (`engine.monitor.graph`).
         self.operators: dict[str, tuple[OperatorReport, ...]] = {}
-        #: Its span, until it has ended; None while tracing is off.
+        #: The statement's span, until it has ended; None while tracing is off.
         self.span: Span | None = None
 
     @property
     def id(self) -> QueryId:
-        """The id of the statement's first query. A statement that has not run one yet gets the id of the first to come."""
+        """The id of the statement's first query. If no query has run yet, the id is taken now, for the first one to
+        come.
+        """
         if self._id is None:
             self._id = self._take_id()
         return self._id
 
     @property
     def trace(self) -> str:
-        """The traceparent of its span; empty: it has none."""
+        """The traceparent of the statement's span; empty: it has none."""
         return "" if self.span is None else self.span.traceparent
 
     @property
@@ -117,19 +121,19 @@ class StatementRecord:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it has not begun to run."""
+        """Whether the statement has not begun to run."""
         return self.opened_at is None and not self.is_finished
 
     @property
     def is_query(self) -> bool:
-        """Whether it has begun to run a query whose rows a cursor or portal gives."""
+        """Whether the statement has begun to run a query whose rows a cursor or portal returns."""
         return self.query is not None and self.position is not None
 
     def is_of(self, text: str) -> bool:
         return self._text is text or self._text == text
 
     def next_query(self) -> QueryId:
-        """The id for a query that the statement runs now: the first has the record's."""
+        """Return the id for a query that the statement runs now: the first query has the record's id."""
         self.query = self.id if self.query is None else self._take_id()
         return self.query
 
@@ -138,8 +142,9 @@ class StatementRecord:
         return self._new_id()
 
     def record_plan(self, plan: Root | None, query: CompiledQuery, seconds: float = 0.0) -> None:
-        """Note how the statement's query runs, and how long compiling took. Where it runs several queries, one that is spread
-        is told rather than one that is not. plan: None where it is too long to be described."""
+        """Note how the statement's query runs, and how long compiling took. If the statement runs several queries, a
+        distributed one takes precedence. plan: None if it is too long to be described.
+        """
         self.compile = (self.compile or 0.0) + seconds
         physical = query.physical
         is_spread = physical is not None and len(physical.fragments) > 1
@@ -152,13 +157,13 @@ class StatementRecord:
         self.planned, self.operators = (plan, query), {}
 
     def record_start(self, seconds: float) -> None:
-        """Its execution has begun; seconds: what that took, compiling included."""
+        """Note that the execution has begun. seconds: the time that this took, including compilation."""
         self.opened_at = time.monotonic()
         self.start = max(0.0, seconds - (self.compile or 0.0))
         self.state = "running"
 
     def report(self, *, text_max: int = TEXT_MAX) -> StatementReport:
-        """Report the statement as of now. text_max: characters of its text."""
+        """Return a report of the statement's present state. text_max: the maximum number of characters of its text."""
         now, opened = self._until(), self.opened_at
         first = self._first_at if self.position is None else self.position.first_at
         if opened is not None and first is not None:
@@ -175,18 +180,21 @@ class StatementRecord:
 
     @property
     def seconds(self) -> float:
-        """The seconds that it has taken so far."""
+        """The seconds that the statement has taken so far."""
         return self._until() - self._begun
 
     def end(self, state: StatementState, sqlstate: str | None = None, error: str | None = None) -> None:
-        """It is over: let go of its cursor, its plan, its session and the rest of a long text. Its graph is made before."""
+        """End the record: release its cursor, its plan, its session and the rest of a long text. The graph is made
+        before this.
+        """
         self.ended_at, self.state = time.monotonic(), state
         if may_quote_password(sqlstate, self._text):
             error = "syntax error"
         self.sqlstate, self.error = sqlstate, error and error[:TEXT_MAX]
         if self.position is not None:
             self.rows, self._first_at = self.rows_so_far, self.position.first_at
-        # The id is taken now: what gives ids belongs to the session, and the history outlives that.
+        # The id is taken now, since the function that returns ids belongs to the session, and the history outlives the
+        # session.
         self._id, self._new_id = self.id, None
         self.position = self.planned = None
         self.operators = {}
@@ -195,19 +203,21 @@ class StatementRecord:
 
     @property
     def size(self) -> int:
-        """Bytes of one that has ended, about."""
+        """The approximate bytes of a record that has ended."""
         return _ENTRY_BYTES + 4 * (len(self._text) + len(self.reason or "") + len(self.error or ""))
 
     def _until(self) -> float:
         return time.monotonic() if self.ended_at is None else self.ended_at
 
     def _visible_text(self, length: int) -> str:
-        """The text without passwords; a long one is cut before it is read, so that no more than that is read."""
+        """Return the text without passwords. A long text is cut first, so that at most twice the length of the result
+        is scanned.
+        """
         return mask_passwords(self._text[: 2 * length])[:length]
 
 
 class History:
-    """The statements that have ended, the last ones. describe: the graph of a plan as JSON; empty where it has none."""
+    """The last statements that have ended, each with the graph of its plan as JSON; empty if it has none."""
 
     def __init__(self, statements_max: int = STATEMENTS_MAX, bytes_max: int = BYTES_MAX) -> None:
         self._statements_max = statements_max
@@ -220,11 +230,11 @@ class History:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes, about."""
+        """The approximate bytes that the history takes."""
         return self._bytes
 
     def add(self, record: StatementRecord, graph: bytes = b"") -> None:
-        """Keep a statement that has ended. graph: of its plan, as JSON."""
+        """Keep a statement that has ended. graph: its plan's, as JSON."""
         self._kept.append((record, graph))
         self._bytes += record.size + len(graph)
         self._make_room()
@@ -240,11 +250,11 @@ class History:
                 return
 
     def newest(self, count: int, *, text_max: int = TEXT_MAX) -> list[StatementReport]:
-        """The last ones, newest first."""
+        """Return the last statements, newest first."""
         return [record.report(text_max=text_max) for record, _ in islice(reversed(self._kept), count)]
 
     def find(self, query: str) -> tuple[StatementReport, bytes] | None:
-        """A statement by its id, with its graph as JSON."""
+        """Return a statement by its id, with its graph as JSON."""
         found = next((entry for entry in reversed(self._kept) if str(entry[0].id) == query), None)
         return None if found is None else (found[0].report(), found[1])
 

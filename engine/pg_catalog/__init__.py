@@ -1,12 +1,13 @@
-"""The system catalog: the relations of pg_catalog and of Sluice's own schema `sluice` as tables in memory, made from a catalog
-snapshot, from the session and from the mesh.
+"""The system catalog: the relations of pg_catalog and of Sluice's own schema `sluice` as tables in memory, made from a
+catalog snapshot, from the session and from the mesh.
 
-Clients read these on connect and on browse, with joins, arrays and casts, so they are relations like any other: bound,
-planned and run by the in-process engine. One file a family. A row of `SYSTEM`
-declares a relation: its OID and columns, as in PostgreSQL 15 where it is PostgreSQL's, and how its rows are made.
+Clients query these relations on connect and on browse, with joins, arrays and casts. They are therefore relations like
+any other: bound, planned and run by the in-process engine. Each file has one family of relations. A row of `SYSTEM`
+declares a relation: its OID and columns, which are PostgreSQL 15's where the relation is PostgreSQL's, and the function
+that makes its rows.
 
-Rows that follow from the snapshot alone are made once for each; those of the session (activity, cursors,
-settings) anew for each statement, which is then not cached.
+Rows that depend on the snapshot alone are made once for each snapshot. Rows that depend on the session (activity,
+cursors, settings) are made for each statement, which is then not cached.
 """
 
 from __future__ import annotations
@@ -70,12 +71,14 @@ _BY_OID: Final[Mapping[int, SystemRelation]] = {relation.oid: relation for relat
 
 
 def is_system(relation: Relation) -> bool:
-    """Whether it is declared here: no sequence, whose row has the form of a system relation too, and no table of users'."""
+    """Return whether a relation is declared in this package. A user's table is not, nor is a sequence, although its row
+    has the form of a system relation too.
+    """
     return isinstance(relation, SystemTable) and (relation.schema, relation.name) in SYSTEM
 
 
 class SystemCatalog:
-    """The system relations for one session. `find` gives one with its rows as of now."""
+    """The system relations of one session. `find` returns one with its current rows."""
 
     _versions = itertools.count(1)
 
@@ -84,17 +87,19 @@ class SystemCatalog:
 
     @staticmethod
     def oid_of(schemas: Sequence[str], name: str) -> int | None:
-        """The OID of the relation of that name, without its rows."""
+        """Return the OID of the relation with that name, without making its rows."""
         schema = SystemCatalog.schema_of(schemas, name)
         return SYSTEM[schema, name].oid if schema is not None else None
 
     @staticmethod
     def schema_of(schemas: Sequence[str], name: str) -> str | None:
-        """The first of the schemas that has a system relation of that name."""
+        """Return the first of the schemas that has a system relation with that name."""
         return next((schema for schema in schemas if (schema, name) in SYSTEM), None)
 
     def find(self, schemas: Sequence[str], name: str, context: SystemContext) -> SystemTable | View | None:
-        """The relation of that name in the first of the schemas that has it; whether it may be read is checked as of any other."""
+        """Return the relation with that name in the first of the schemas that has it. Its privileges are checked as
+        those of any other relation.
+        """
         schema = self.schema_of(schemas, name)
         if schema is None:
             return None
@@ -115,7 +120,7 @@ class SystemCatalog:
         return table
 
     def has_rows(self, key: Key, context: SystemContext) -> bool:
-        """Whether the rows of a relation have been made, and are those of now."""
+        """Return whether the rows of a relation have been made and are current."""
         made = self._made.get(key)
         return made is not None and made[0] is context.snapshot and not SYSTEM[key].volatile
 
@@ -124,7 +129,7 @@ class SystemCatalog:
         return _BY_OID.get(oid)
 
     def counter(self, sequence: NumberSequence, at: Count) -> SystemTable:
-        """A sequence as a relation of one row: where it stands."""
+        """Return a sequence as a relation of one row, which has the state of its counter."""
         columns = relations.COUNTER
         rows = _table(columns, [(at.value, 0, at.called)])
         return SystemTable(sequence.oid, sequence.schema, sequence.name, columns, rows, next(self._versions))
@@ -135,7 +140,7 @@ class SystemCatalog:
 
 
 def _with_role_names(columns: Sequence[TableColumn], rows: pa.Table, context: SystemContext) -> pa.Table:
-    """PostgreSQL's own rows as they are where the first role has its name of here."""
+    """Replace the name of PostgreSQL's first role in PostgreSQL's own rows by the name that the first role has here."""
     for column in columns:
         if column.type.pg is t.array_of(t.ACLITEM):
             shown = AclText(context.snapshot.roles, context.user)

@@ -1,5 +1,6 @@
-"""PostgreSQL's access methods and operator classes, as indexes name them. No index is behind a definition
-(`engine.statements.ddl.index`): what a method can, and which types it takes, is asked because PostgreSQL asks it.
+"""PostgreSQL's access methods and operator classes, as index definitions name them. No index exists behind a definition
+(`engine.statements.ddl.index`); the capabilities of methods and the types that they accept are checked because
+PostgreSQL checks them.
 
 Source: PostgreSQL 15, indexcmds.c (DefineIndex, ResolveOpClass, GetDefaultOpClass), and pg_opclass itself.
 """
@@ -20,7 +21,7 @@ from wire.types.ranges import SUBTYPES
 
 @dataclass(frozen=True, slots=True)
 class AccessMethod:
-    """A row of pg_am, and what its amroutine says."""
+    """A row of pg_am, and the capabilities of its amroutine."""
 
     oid: int
     orders: bool = False
@@ -41,7 +42,7 @@ METHODS: Final[Mapping[str, AccessMethod]] = {
 
 @dataclass(frozen=True, slots=True)
 class OperatorClass:
-    """A row of pg_opclass. takes: the OID of the type that it is for."""
+    """A row of pg_opclass. takes: the OID of its input type."""
 
     oid: int
     name: str
@@ -59,7 +60,7 @@ def part_type(table: Table, part: KeyPart) -> t.PgType:
 
 
 def default_class(method: str, typ: t.PgType) -> OperatorClass | None:
-    """The one that an index of a column of this type has where none is named."""
+    """Return the default operator class for an index on a column of this type."""
     defaults = _defaults(method)
     return next((defaults[oid] for oid in _taken_as(typ) if oid in defaults), None)
 
@@ -74,12 +75,12 @@ def class_name(oid: int) -> str:
 
 
 def accepts(found: OperatorClass, typ: t.PgType) -> bool:
-    """Whether the class is for values of this type, which are not changed for it (IsBinaryCoercible)."""
+    """Return whether the class accepts values of this type without conversion (IsBinaryCoercible)."""
     return found.takes in _taken_as(typ)
 
 
 def _taken_as(typ: t.PgType) -> Iterator[int]:
-    """The OIDs of what values of a type are as well, itself first."""
+    """Yield the OIDs of the types that values of a type are binary coercible to, itself first."""
     yield typ.oid
     if typ is t.VARCHAR:
         yield t.TEXT.oid
@@ -99,13 +100,13 @@ def _taken_as(typ: t.PgType) -> Iterator[int]:
 
 @cache
 def _defaults(method: str) -> Mapping[int, OperatorClass]:
-    """By the OID of the type."""
+    """Return a method's default classes by the OID of the type."""
     return {found.takes: found for found in _classes()[METHODS[method].oid].values() if found.default}
 
 
 @cache
 def _classes() -> Mapping[int, Mapping[str, OperatorClass]]:
-    """By the OID of the method and the name."""
+    """Return all classes by the OID of the method and the name."""
     found: dict[int, dict[str, OperatorClass]] = {method.oid: {} for method in METHODS.values()}
     columns = ["oid", "opcmethod", "opcname", "opcintype", "opcdefault"]
     for row in rows("pg_opclass").select(columns).to_pylist():

@@ -1,13 +1,13 @@
-"""PostgreSQL 15's own catalog: which relations it has, with which columns, and its rows of what is here too: types, functions,
-operators, casts, operator classes, and the system catalog itself.
+"""PostgreSQL 15's own catalog: its relations and their columns, and its rows for the things that exist here too: types,
+functions, operators, casts, operator classes, and the system catalog itself.
 
-Clients compare these rows and their OIDs with what they know, so they are PostgreSQL's, not made up: `scripts/extract_catalog.py`
-(`make catalog`) asks a real server for them and writes one Parquet file a relation below `postgres15/`; a test compares the
-files with a running PostgreSQL 15. What the function table lacks is left out when a relation is first read, so that a new
-function shows up here by itself.
+Clients compare these rows and their OIDs with what they know, so the rows are PostgreSQL's:
+`scripts/extract_catalog.py` (`make catalog`) reads them from a real server and writes one Parquet file a relation below
+`postgres15/`; a test compares the files with a running PostgreSQL 15. Functions that the function table lacks are left
+out when a relation is first read, so a new function shows up here by itself.
 
-Rejected: making the rows from the function table alone. It knows a function's arguments and result, but neither its OID nor
-what pg_proc says beside.
+Rejected: making the rows from the function table alone. It knows a function's arguments and result, but neither its OID
+nor the other columns of pg_proc.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from engine.sql.functions.registry import CALLABLE, registry
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
-#: Functions that need no row in the function table: syntax (also of TABLESAMPLE), values of the session. Queries over the catalog
-#: need none either.
+#: Functions that exist without a row in the function table: syntax (also of TABLESAMPLE), values of the session.
+#: Functions that are queries over the catalog need no row either.
 _WITHOUT_ROW: Final = frozenset(
     (
         "current_database", "current_schema", "current_schemas", "current_user", "session_user", "now", "statement_timestamp",
@@ -35,7 +35,7 @@ _WITHOUT_ROW: Final = frozenset(
         "enum_recv", "enum_send", "bernoulli", "system", "domain_in", "domain_recv",
     )
 )  # fmt: skip
-#: Where functions are named that clients look up from there, by relation.
+#: The columns, by relation, that refer to functions which clients look up from there.
 _NAMING: Final[Mapping[str, tuple[str, ...]]] = {
     "pg_type": (
         "typinput",
@@ -55,7 +55,7 @@ _NAMING: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A relation of PostgreSQL's. columns: `name type` pairs. definition: of a view, as PostgreSQL shows it."""
+    """A relation of PostgreSQL's. columns: `name type` pairs. definition: a view's, as PostgreSQL shows it."""
 
     oid: int
     columns: str
@@ -64,7 +64,9 @@ class Shape:
 
 @cache
 def shapes() -> Mapping[tuple[str, str], Shape]:
-    """Every relation of pg_catalog and information_schema, by schema and name. What has a type that is not here is text."""
+    """Return every relation of pg_catalog and information_schema, by schema and name. A column whose type does not
+    exist here is text.
+    """
     return {
         (row["schema"], row["name"]): Shape(
             row["oid"],
@@ -76,7 +78,7 @@ def shapes() -> Mapping[tuple[str, str], Shape]:
 
 
 def _here(name: str) -> str:
-    """A type by pg_type's name, as a declaration names it."""
+    """Return the name of a type in a declaration, from its name in pg_type."""
     if name == t.ANYARRAY.name:
         return name
     element = name.removeprefix("_")
@@ -87,7 +89,7 @@ def _here(name: str) -> str:
 
 @cache
 def rows(name: str) -> pa.Table:
-    """The rows of `name` that hold here, in PostgreSQL's order of OIDs."""
+    """Return the rows of `name` that apply here, in PostgreSQL's order of OIDs."""
     whole = postgres_rows(name)
     match name:
         case "pg_proc":
@@ -105,7 +107,9 @@ def _operators() -> set[str]:
 
 
 def _mark_present(functions: pa.Table) -> pa.Array:
-    """Mark the rows of pg_proc that are here: those that the function table has, and those that other rows name."""
+    """Return which rows of pg_proc exist here: functions of the function table or with a query, and those that other
+    rows refer to.
+    """
     table = registry()
     signatures = {signature(row) for row in table.rows if row.kind in CALLABLE}
     names, arguments = functions["proname"].to_pylist(), functions["proargtypes"].to_pylist()
@@ -119,7 +123,7 @@ def _mark_present(functions: pa.Table) -> pa.Array:
 
 
 def signature(row: Function) -> tuple[str | int, ...]:
-    """A function's name and the OIDs of its arguments, as pg_proc has them: the repeated one is an array there."""
+    """Return a function's name and the OIDs of its arguments as in pg_proc, where a variadic argument is an array."""
     *before, last = row.args or (None,)
     if row.variadic and last is not None and last.array:
         last = t.array_of(last)
@@ -128,6 +132,6 @@ def signature(row: Function) -> tuple[str | int, ...]:
 
 @cache
 def functions_named(name: str) -> tuple[int, ...]:
-    """The OIDs of pg_proc's functions of a name."""
+    """Return the OIDs of pg_proc's functions with a name."""
     table = rows("pg_proc")
     return tuple(table["oid"].filter(pc.equal(table["proname"], name)).to_pylist())

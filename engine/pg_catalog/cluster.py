@@ -1,9 +1,9 @@
-"""The schema `sluice`: what this member knows of the cluster, and what all members do. Everybody may read it; lite members have it
-too.
+"""The schema `sluice`: this member's knowledge of the cluster, and the activity of all members. Every role may read it;
+lite members have it too.
 
-What members do is asked of each when the rows are made (`server.cluster.activity_routing`), for a bounded time: a member that
-is lost or says nothing is missing, and the client is told so by a WARNING. What statements of somebody else do is hidden as in
-pg_stat_activity.
+When the rows are made, each member is asked for its activity (`server.cluster.activity_routing`), for a bounded time. A
+member that is lost or does not answer is missing from the rows, and the client receives a WARNING. The statements of
+other roles are hidden as in pg_stat_activity.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _members(context: SystemContext) -> Iterator[Row]:
 def _queries(context: SystemContext) -> Iterator[Row]:
     for answer in context.client.cluster("running").told.values():
         for told in answer.running:
-            # Not the statement for which these rows are made.
+            # The statement for which these rows are made is left out.
             if told.state != "planning" or told.pid != context.client.backend_pid:
                 yield _statement(context, told)
 
@@ -55,7 +55,9 @@ def _micros(seconds: float | None) -> int | None:
 
 
 def _visible(context: SystemContext, told: ClusterReport) -> Callable[[str], bool]:
-    """Whether what a query runs is shown: by whose statement it belongs to. Where nobody's is known, to who may see everybody's."""
+    """Return a function that tells whether the current role may see a query's fragments, streams and jobs: it must be
+    allowed to see the statement's owner, or all statements if the owner is unknown.
+    """
     owners = {s.query: s.user for answer in told.told.values() for s in answer.running if s.query is not None}
     return lambda query: context.may_see(owners.get(query, ""))
 

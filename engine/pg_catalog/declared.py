@@ -1,4 +1,4 @@
-"""The parts that a family of system relations is declared with."""
+"""Building blocks for declaring a family of system relations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
 PG_CATALOG: Final = "pg_catalog"
-#: Shown instead of what a statement says to those who may not see it (pgstatfuncs.c).
+#: Shown instead of a statement's text to roles that may not see it (pgstatfuncs.c).
 HIDDEN: Final = "<insufficient privilege>"
 INFORMATION_SCHEMA: Final = "information_schema"
 Key = tuple[str, str]
@@ -32,12 +32,18 @@ Row = abc.Sequence[Any]
 
 @dataclass(frozen=True, slots=True)
 class SystemContext:
-    """The state that rows are made from. members: of the mesh, as of now (rows are made on any thread, and there is one mesh).
-    pending: commits to stored tables that Delta's logs do not have yet, counted by location; asked when rows are made.
-    may_see: whether what a user does is shown to who asks; may_examine: whether the value of a setting is.
-    system: every system relation by schema and name. copies, maintenance: those that run here, asked when rows are
-    made.
-    authority: of who asks. counted: where a sequence stands, asked when rows are made."""
+    """The state that rows are made from.
+
+    members: the mesh's current members (rows are made on any thread, and there is one mesh).
+    pending: returns how many commits to stored tables Delta's logs do not have yet, by location; called when rows are
+        made.
+    may_see: returns whether the current role may see a user's activity.
+    may_examine: returns whether it may see a setting's value.
+    system: every system relation by schema and name.
+    copies, maintenance: return the statements of these kinds that run here; called when rows are made.
+    authority: the current role's.
+    counted: returns the state of a sequence's counter; called when rows are made.
+    """
 
     snapshot: Snapshot
     settings: SessionSettings
@@ -57,10 +63,14 @@ class SystemContext:
 
 @dataclass(frozen=True, slots=True)
 class SystemRelation:
-    """A relation's declaration. columns: `name type` pairs. volatile: its rows are the session's, not the snapshot's.
-    closed: for superusers alone, and what it is called when others ask.
-    stored: PostgreSQL's own rows (`engine.pg_catalog.builtin`) are there before those that are made. query: of a view, what it
-    shows."""
+    """A relation's declaration.
+
+    columns: `name type` pairs.
+    volatile: whether its rows depend on the session, and not on the snapshot alone.
+    closed: for a relation that only superusers may read, its kind in messages.
+    stored: whether PostgreSQL's own rows (`engine.pg_catalog.builtin`) come before those that `rows` makes.
+    query: a view's.
+    """
 
     oid: int
     name: str
@@ -90,7 +100,7 @@ def postgres(
     stored: bool = False,
     query: str = "",
 ) -> SystemRelation:
-    """A relation that PostgreSQL has, with its OID and its columns."""
+    """Declare a relation of PostgreSQL's, with PostgreSQL's OID and columns."""
     shape = shapes()[schema, name]
     return SystemRelation(shape.oid, name, shape.columns, rows, volatile, schema, closed, stored, query)
 

@@ -1,7 +1,8 @@
-"""pg_catalog rows for tables beside their columns: defaults, constraints, keys, sequences, comments.
+"""pg_catalog rows for parts of tables other than columns: defaults, constraints, keys, sequences, comments.
 
-Expressions are shown as they were written, where PostgreSQL shows its own reading of them (`'x'` for `'x'::text`). What
-pg_get_constraintdef and its kin say is in `sluice.object_definitions`, which those functions read (`engine.sql.binder.inlined`).
+Expressions are shown as they were written, where PostgreSQL shows its own deparsed form (`'x'` for `'x'::text`). The
+results of pg_get_constraintdef and its kin are in `sluice.object_definitions`, which those functions read
+(`engine.sql.binder.inlined`).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _ACTIONS: Final = {"no action": "a", "restrict": "r", "cascade": "c", "set null"
 _DELETE: Final = 1 << 4
 _CHANGES: Final = 1 << 2 | 1 << 3 | _DELETE
 
-#: How pg_get_indexdef tells a column's order, by pg_index.indoption.
+#: The text of a column's order in pg_get_indexdef, by pg_index.indoption.
 _ORDERS: Final = ("", " DESC NULLS LAST", " NULLS FIRST", " DESC")
 
 
@@ -84,7 +85,9 @@ def _set_columns(constraint: Constraint) -> list[int] | None:
 
 
 def _referenced_key(context: SystemContext, constraint: Constraint) -> tuple[int, int]:
-    """The table that a foreign key names, and the index of its key; zeros for others."""
+    """Return the OIDs of the table that a foreign key references and of the index of its key; zeros for other
+    constraints.
+    """
     if constraint.references is None:
         return 0, 0
     return constraint.references.table, named_key(context, constraint.references)
@@ -112,7 +115,7 @@ def _default(key: Constraint, typ: t.PgType) -> OperatorClass | None:
 
 
 def _classes(key: Constraint, typed: Iterable[t.PgType]) -> list[int]:
-    """The operator classes of its parts."""
+    """Return the operator classes of a key's parts."""
     return list(key.classes) or [found.oid for typ in typed if (found := _default(key, typ)) is not None]
 
 
@@ -123,8 +126,9 @@ def _pg_sequence(context: SystemContext) -> Iterator[Row]:
 
 
 def _counters(context: SystemContext) -> Iterator[Row]:
-    """The last value of each sequence. It is null if the sequence has not been used yet, or if the role has neither the SELECT
-    nor the USAGE privilege on it (sequence.c, pg_sequence_last_value)."""
+    """Yield the last value of each sequence. It is null if the sequence has not been used yet, or if the role has
+    neither the SELECT nor the USAGE privilege on it (sequence.c, pg_sequence_last_value).
+    """
     for s in context.snapshot.relations.values():
         if isinstance(s, Sequence):
             at = context.counted(s) if context.authority.may_read_or_use(s) else None
@@ -157,7 +161,8 @@ def _comment_rows(relation: StoredRelation) -> Iterator[Row]:
                 yield relation.oid, PG_CLASS, column.number, column.comment
     if isinstance(relation, Table):
         for constraint in relation.constraints:
-            # A key and its index have one OID: who asks for that alone, without a catalog's name, has a relation in mind.
+            # A key and its index have one OID; a client that looks up a comment by OID alone, without a catalog's name,
+            # means the relation.
             if constraint.index_comment is not None:
                 yield constraint.oid, PG_CLASS, 0, constraint.index_comment
             yield from _comment(constraint, PG_CLASS if constraint.is_index else PG_CONSTRAINT)
@@ -169,8 +174,9 @@ def _comment(of: StoredRelation | Schema | Constraint | UserType | DomainCheck, 
 
 
 def _object_definitions(context: SystemContext) -> Iterator[Row]:
-    """number: of an index's column, 0 for the whole. pretty: with as few parentheses as can be. PostgreSQL's own objects come
-    before them, with functions and their arguments and results too."""
+    """Yield the definitions of objects. number: of an index's column, 0 for the whole definition. pretty: with as few
+    parentheses as possible. PostgreSQL's own objects come first, including functions with their arguments and results.
+    """
     names = MarkedNames(context.snapshot)
     for table in _tables(context):
         for column in (c for c in table.columns if c.default is not None and not c.identity):
@@ -199,7 +205,7 @@ def _object_definitions(context: SystemContext) -> Iterator[Row]:
 
 
 def _bare(said: str) -> str:
-    """An expression without the parentheses around the whole."""
+    """Return an expression without the parentheses around the whole."""
     return said[1:-1] if said.startswith("(") else said
 
 
@@ -235,7 +241,7 @@ def _index_parts(key: Constraint, *, pretty: bool) -> list[str]:
 
 
 def _called_classes(table: Table, key: Constraint) -> list[str]:
-    """The operator classes of its parts, of which a type's default is not told."""
+    """Return the names of the operator classes of a key's parts; the default class of a type is not named."""
     if not key.classes:
         return [""] * len(key.key_parts)
     typed = (part_type(table, part) for part in key.key_parts)
@@ -274,7 +280,7 @@ def _not_valid(constraint: Constraint | DomainCheck) -> str:
 
 
 def _references(context: SystemContext, of: Table, said: References) -> str:
-    """of: the table that has the constraint."""
+    """Return the REFERENCES part of a foreign key. of: the table that has the constraint."""
     table = named_table(context, said)
     called = {column.number: column.name for column in table.columns}
     text = f" REFERENCES {mark_of_relation(table.oid)}({', '.join(quote_ident(called[n]) for n in said.columns)})"

@@ -1,7 +1,7 @@
 """Dependencies between objects: pg_depend, and pg_rewrite, whose rules hold the dependencies of views.
 
-A view is a relation with a rule, and it is the rule that depends on the columns that the view reads: whoever asks what would go
-with a table (dbt, browsers of dependencies) joins the two. A rule has its view's OID here.
+A view is a relation with a rule, and the rule depends on the columns that the view reads. Clients that look for the
+dependents of a table (dbt, browsers of dependencies) join the two relations. Here a rule has the OID of its view.
 
 Source: PostgreSQL 15, dependency.c (recordDependencyOnExpr), heap.c, index.c, pg_constraint.c, rewriteDefine.c.
 """
@@ -67,14 +67,16 @@ def _of_table(table: Table, context: SystemContext) -> Iterator[Row]:
             for name in _index_columns(key):
                 yield _CLASS, key.oid, 0, _CLASS, table.oid, numbers[name], "a"
             if all(part.formula for part in key.key_parts) and not key.included:
-                # Nothing but expressions ties it to the table.
+                # The index depends on the table only through its expressions.
                 yield _CLASS, key.oid, 0, _CLASS, table.oid, 0, "a"
         else:
             yield _CLASS, key.oid, 0, _CONSTRAINT, key.oid, 0, "i"
 
 
 def _index_columns(index: Constraint) -> Iterator[str]:
-    """The columns that an index needs; PostgreSQL tells of its columns, its expressions and its predicate apart."""
+    """Return the columns that an index needs. PostgreSQL lists its columns, its expressions and its predicate
+    separately.
+    """
     yield from (part.name for part in index.key_parts if not part.formula)
     yield from index.included
     yield from dict.fromkeys(name for part in index.parts if part.formula for name in columns_of(part.formula))
@@ -94,7 +96,7 @@ def named_table(context: SystemContext, references: References) -> Table:
 
 
 def named_key(context: SystemContext, references: References) -> int:
-    """The index of the key that a foreign key names."""
+    """Return the index of the key that a foreign key references."""
     table = named_table(context, references)
     names = {column.name for column in table.columns if column.number in references.columns}
     return next((key.oid for key in keys(table.constraints) if set(key.columns) == names and not key.parts), 0)
@@ -108,7 +110,7 @@ def _of_rule(relation: StoredRelation, query: View) -> Iterator[Row]:
 
 
 def defined_by(relation: StoredRelation) -> View | None:
-    """The query that a view or a materialized view is."""
+    """Return the query of a view or a materialized view."""
     if isinstance(relation, Table):
         return relation.query
     return relation if isinstance(relation, View) else None

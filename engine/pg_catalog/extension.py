@@ -1,9 +1,10 @@
-"""The preinstalled extension with all that a member has beyond PostgreSQL: the schema `sluice`, and the server of foreign
-tables, which are files or tables of others; and the initial privileges of everybody on the system's own objects
-(pg_init_privs).
+"""The preinstalled extension that owns everything a member has beyond PostgreSQL: the schema `sluice`, and the server
+of foreign tables, which are files or tables of other systems; and the initial privileges of PUBLIC on the system's own
+objects (pg_init_privs).
 
-That is how a PostgreSQL tells what is no part of a database's definition: who dumps one leaves an extension's members out, and of
-the system's privileges dumps what differs from the first ones. Those cannot be changed here, so that they are the present ones.
+PostgreSQL marks objects this way that are not part of a database's definition: a dump leaves an extension's members
+out, and of the system's privileges it dumps only differences from the initial ones. The system's privileges cannot be
+changed here, so the initial privileges are the present ones.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from engine.pg_catalog.builtin import rows as builtin_rows
 from engine.pg_catalog.declared import Row, SystemContext, SystemRelation, postgres
 from engine.pg_catalog.namespaces import OURS
 
-#: Among the OIDs that PostgreSQL keeps for itself and does not use.
+#: OIDs that PostgreSQL reserves for itself and does not use.
 _WRAPPER, _SERVER, EXTENSION_OID = 15_896, 15_897, 15_898
 _VERSION: Final = "0.1.0"
 _CLASS, _NAMESPACE, _EXTENSION = 1259, 2615, 3079
@@ -29,17 +30,17 @@ _CATALOGS: Final = {_WRAPPER: 2328, _SERVER: 1417}
 
 
 def everybodys(kind: Kind, rights: int) -> Acl:
-    """Return the privileges of a system object on which everybody has `rights`."""
+    """Return the privileges of a system object on which PUBLIC has `rights`."""
     return (*acl.default_acl(kind, FIRST_ROLE), acl.Item(acl.PUBLIC, FIRST_ROLE, rights))
 
 
 def ours(context: SystemContext) -> Iterator[SystemRelation]:
-    """The relations of the schema `sluice`."""
+    """Return the relations of the schema `sluice`."""
     return (relation for relation in context.system.values() if relation.schema == SLUICE)
 
 
 def members(context: SystemContext) -> Iterator[Row]:
-    """Rows of pg_depend."""
+    """Yield the rows of pg_depend for the extension's members."""
     yield _NAMESPACE, OURS[SLUICE], 0, _EXTENSION, EXTENSION_OID, 0, "e"
     for relation in ours(context):
         yield _CLASS, relation.oid, 0, _EXTENSION, EXTENSION_OID, 0, "e"
@@ -47,7 +48,7 @@ def members(context: SystemContext) -> Iterator[Row]:
         yield catalog, oid, 0, _EXTENSION, EXTENSION_OID, 0, "e"
     for table in _foreign(context):
         if table.parts:
-            # The topology declares it, and nobody has made it with a statement.
+            # The topology declares the table; no statement has created it.
             yield _CLASS, table.oid, 0, _EXTENSION, EXTENSION_OID, 0, "e"
 
 

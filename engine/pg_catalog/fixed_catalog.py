@@ -1,6 +1,7 @@
-"""A catalog of a few relations in schema public, for who plans without a store: the simulation, benchmarks, tests.
+"""A catalog of a few relations in schema public, for planning without a store: the simulation, benchmarks, tests.
 
-It is what binding needs of one (`engine.sql.binder.scope.Catalog`); a session's is `engine.session.context.recording_catalog`.
+It implements what binding needs of a catalog (`engine.sql.binder.scope.Catalog`); a session's catalog is
+`engine.session.context.recording_catalog`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from engine.pg_catalog import PG_CATALOG
 
 
 class FixedCatalog:
-    """relations: by name."""
+    """A catalog with a fixed set of relations. relations: by name."""
 
     def __init__(self, relations: Mapping[str, Relation]) -> None:
         self.relations = dict(relations)

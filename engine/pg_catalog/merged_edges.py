@@ -1,4 +1,4 @@
-"""The two ends of streams as one: each has counters that the other lacks."""
+"""Merge of the counters from the two ends of a stream: each end has counters that the other lacks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine.contracts.activity import EdgeCounters
 
 
 def merge_edges(edges: Iterable[EdgeCounters]) -> list[EdgeCounters]:
-    """The counters of both ends of each query's streams as one: waits are the sender's, all else is the receiver's."""
+    """Merge the counters of both ends of each query's streams: waits are the sender's, all others the receiver's."""
     found: dict[tuple[str, int, int, int], EdgeCounters] = {}
     for one in edges:
         key = one.query, one.edge, one.sender, one.receiver

@@ -1,4 +1,6 @@
-"""Figures of the same statement from several members, added up: pg_stat_statements of a server of several processes."""
+"""Sums of the figures that several members report for the same statement: pg_stat_statements of a server of several
+processes.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from engine.contracts.activity import StatementFigures, StatementsKept
 
 
 def merge_statements(kept: Iterable[StatementsKept]) -> list[StatementFigures]:
-    """The statements of all, each user's statement once."""
+    """Return the statements of all members, with one entry for each user and statement."""
     found: dict[tuple[str, int], StatementFigures] = {}
     for each in kept:
         for figures in each.statements:
@@ -20,8 +22,10 @@ def merge_statements(kept: Iterable[StatementsKept]) -> list[StatementFigures]:
 
 
 def _both(one: StatementFigures, other: StatementFigures) -> StatementFigures:
-    """engine: that of the member with more calls, as nobody knows which ran last. Deviations are added as Chan, Golub and LeVeque
-    do ("Updating formulae and a pairwise algorithm for computing sample variances", 1979)."""
+    """Add the figures of one statement from two members. engine: that of the member with more calls, since it is
+    unknown which ran last. Deviations are added as Chan, Golub and LeVeque do ("Updating formulae and a pairwise
+    algorithm for computing sample variances", 1979).
+    """
     calls, total = one.calls + other.calls, one.total + other.total
     apart = other.mean - one.mean
     squares = sum(f.deviation**2 * f.calls for f in (one, other)) + apart**2 * one.calls * other.calls / calls

@@ -1,4 +1,4 @@
-"""The OIDs of schemas: those that are there without being made, and users'."""
+"""The OIDs of schemas: built-in ones, and those that users create."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from engine.catalog.snapshot import SLUICE, TEMPORARY, Snapshot
 from engine.pg_catalog.builtin import rows as builtin_rows
 from engine.pg_catalog.declared import SystemContext
 
-#: OIDs of ours among those that PostgreSQL keeps for itself and does not use.
+#: OIDs of our own schemas, among those that PostgreSQL reserves for itself and does not use.
 OURS: Final = {TEMPORARY: 15_899, SLUICE: 15_900}
 
 
 @cache
 def _namespaces() -> Mapping[str, int]:
-    """The schemas that are there without being made."""
+    """Return the built-in schemas."""
     return {**{row["nspname"]: row["oid"] for row in builtin_rows("pg_namespace").to_pylist()}, **OURS}
 
 
@@ -25,16 +25,16 @@ def is_system_schema(oid: int) -> bool:
 
 
 def system_schemas() -> Mapping[str, int]:
-    """Their OIDs, by name."""
+    """Return the OIDs of the built-in schemas, by name."""
     return _namespaces()
 
 
 def schema_oid(snapshot: Snapshot, name: str) -> int | None:
-    """A schema's OID; None where there is none of that name."""
+    """Return a schema's OID; None if there is no schema with that name."""
     stored = snapshot.schemas.get(name)
     return stored.oid if stored is not None else _namespaces().get(name)
 
 
 def namespace(context: SystemContext, name: str) -> int:
-    """The OID of a schema that is there."""
+    """Return the OID of an existing schema."""
     return _namespaces()[name] if name in _namespaces() else context.snapshot.schemas[name].oid

@@ -1,10 +1,10 @@
-"""Other system relations of PostgreSQL 15: those whose rows are its own, its views as it defines them itself, and those of
-kinds of object that there are none of here.
+"""Other system relations of PostgreSQL 15: relations whose rows are PostgreSQL's own, views as PostgreSQL defines them,
+and relations for kinds of objects that Sluice does not have.
 
-A view of PostgreSQL's is a query over the other relations, so its own definition (kept with its columns by
-`engine.pg_catalog.builtin`) is all that is needed for it to say what PostgreSQL would say of the rows that are here. Where the
-definition asks for what is not here, the view has the rows that can be there: none. An empty relation is the truth about such
-a kind, and lets the queries of clients that join it run as they are.
+A view of PostgreSQL's is a query over the other relations. Its own definition (kept with its columns by
+`engine.pg_catalog.builtin`) is therefore enough to return what PostgreSQL would return for the rows that exist here. A
+view whose definition needs something that Sluice lacks has no rows. An empty relation is correct for such a kind of
+object, and the queries of clients that join it run unchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from engine.catalog.snapshot import SLUICE
 from engine.pg_catalog.builtin import shapes
 from engine.pg_catalog.declared import SystemRelation, postgres
 
-#: Relations whose rows are PostgreSQL's and nobody else's.
+#: Relations that have only PostgreSQL's own rows.
 STORED: Final = frozenset(
     (
         "pg_aggregate", "pg_am", "pg_amop", "pg_amproc", "pg_cast", "pg_collation", "pg_conversion", "pg_language",
@@ -24,7 +24,7 @@ STORED: Final = frozenset(
         "pg_ts_dict", "pg_ts_parser", "pg_ts_template", "sql_features", "sql_implementation_info", "sql_parts", "sql_sizing",
     )
 )  # fmt: skip
-#: Views over what a PostgreSQL has in memory or does, and nothing here does: replication, indexes' builds, caches.
+#: Views over the internal state of a PostgreSQL server that does not exist here: replication, index builds, caches.
 _EMPTY: Final = frozenset(
     (
         "pg_available_extension_versions", "pg_available_extensions", "pg_backend_memory_contexts", "pg_config",
@@ -38,7 +38,7 @@ _EMPTY: Final = frozenset(
         "pg_timezone_abbrevs",
     )
 )  # fmt: skip
-#: For superusers alone.
+#: Relations that only superusers may read.
 _CLOSED: Final[Mapping[str, Literal["table", "view"]]] = {
     **dict.fromkeys(
         ("pg_statistic", "pg_statistic_ext_data", "pg_user_mapping", "pg_largeobject", "sql_parts"), "table"
@@ -55,7 +55,9 @@ _CLOSED: Final[Mapping[str, Literal["table", "view"]]] = {
 
 
 def _query(name: str, definition: str) -> str:
-    """pg_authid is not everybody's, and its views in PostgreSQL are, which take nothing from it that pg_roles has not."""
+    """Return a view's query. Views over pg_authid read pg_roles instead: here only superusers may read pg_authid, while
+    the views are open to all roles in PostgreSQL and use only columns that pg_roles has.
+    """
     if name in _EMPTY:
         return ""
     return definition.removesuffix(";").replace("pg_authid", "pg_roles")
@@ -68,7 +70,8 @@ _KEYWORDS: Final = SystemRelation(
     schema=SLUICE,
     stored=True,
 )
-#: Every relation of PostgreSQL's; where another family declares it, that one counts (`engine.pg_catalog`).
+#: Every relation of PostgreSQL's. Where another family declares it, that declaration takes precedence
+#: (`engine.pg_catalog`).
 SYSTEM: Final[tuple[SystemRelation, ...]] = (
     _KEYWORDS,
     *(

@@ -1,5 +1,6 @@
-"""Privileges as relations of Sluice's own: what the current role may do (`own_privileges`) and what each may (`role_privileges`),
-which has_..._privilege read; who was granted what (`granted`); what acldefault and aclexplode have to know.
+"""Privileges as relations of Sluice's own: those of the current role (`own_privileges`) and of each role
+(`role_privileges`), which has_..._privilege read; the grants (`granted`); and what acldefault and aclexplode need to
+know.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def _others_of(context: SystemContext, role: Role) -> Iterator[Row]:
 
 
 def _roles(context: SystemContext) -> Iterator[Role]:
-    """With who asks, who may not be one of them."""
+    """Yield all roles, and the current user, who may not be one of them."""
     roles, asking = roles_by_oid(context), context.authority.role
     yield from roles
     if all(role.oid != asking.oid for role in roles):
@@ -115,7 +116,7 @@ def _items(kind: Kind, oid: int, number: int, said: Acl) -> Iterator[Row]:
 
 
 def _pg_default_acl(context: SystemContext) -> Iterator[Row]:
-    """Its rows are nothing's name: they are numbered."""
+    """Yield pg_default_acl. Its rows are not named by any other, so their OIDs are consecutive numbers."""
     shown = AclText(context.snapshot.roles, context.user)
     for number, (of, said) in enumerate(context.snapshot.rights.defaults.items(), 1):
         yield number, of.role, of.schema, "S" if of.kind == "s" else of.kind, shown(said)

@@ -1,4 +1,4 @@
-"""pg_namespace, pg_class, pg_attribute and what hangs on relations."""
+"""pg_namespace, pg_class, pg_attribute and the system relations that depend on them."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def _pg_namespace(context: SystemContext) -> Iterator[Row]:
         yield schema.oid, schema.name, own.owner, shown(own.acl)
 
 
-#: The table access method, in pg_am.
+#: The OID of the table access method in pg_am.
 _HEAP: Final = 2
 _IDENTITY: Final = {"": "", "always": "a", "by default": "d"}
 
 
 def keys(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
-    """The constraints that PostgreSQL has an index for; it has the constraint's name, and here its OID."""
+    """Return the constraints that PostgreSQL has an index for. The index has the constraint's name, and here its OID."""
     return (constraint for constraint in constraints if constraint.is_key or constraint.is_index)
 
 
@@ -57,7 +57,7 @@ def _kind(relation: StoredRelation) -> str:
             return "m"
 
 
-#: What a sequence shows as a relation.
+#: The columns of a sequence as a relation.
 COUNTER: Final = (
     TableColumn("last_value", st.of(t.INT8), 1, False),
     TableColumn("log_cnt", st.of(t.INT8), 2, False),
@@ -73,7 +73,8 @@ def _pg_class(context: SystemContext) -> Iterator[Row]:
     shown, rights = AclText(context.snapshot.roles, context.user), context.snapshot.rights
     readable = shown(everybodys("r", acl.SELECT))
     for system in ours(context):
-        # Nobody writes them: as tables, a tool that compares schemas would want to drop them.
+        # Shown as views, since nobody writes to them: a tool that compares schemas would want to drop them if they were
+        # tables.
         yield _class_row(system.oid, system.name, OURS[SLUICE], "v", len(system.declared_columns()), acl=readable)
     unlogged = frozenset(table.oid for table in context.snapshot.tables() if table.unlogged)
     bound = _in_foreign_keys(context)
@@ -102,7 +103,9 @@ def _pg_class(context: SystemContext) -> Iterator[Row]:
 
 
 def _in_foreign_keys(context: SystemContext) -> set[int]:
-    """The tables that PostgreSQL has triggers of its own on: whoever asks for foreign keys looks for those first."""
+    """Return the tables on which PostgreSQL has internal triggers of foreign keys: clients that ask for foreign keys
+    look for these first.
+    """
     named = {
         (table.oid, c.references.table)
         for table in context.snapshot.tables()
@@ -117,12 +120,12 @@ def _composites(context: SystemContext) -> Iterator[CompositeType]:
 
 
 def _options(relation: StoredRelation) -> list[str] | None:
-    """reloptions, which only views have."""
+    """Return reloptions, which only views have."""
     return [f"{name}={value}" for name, value in relation.options] or None if isinstance(relation, View) else None
 
 
 def _persistence(relation: StoredRelation, unlogged: Set[int]) -> str:
-    """Temporary, unlogged or permanent; a sequence lasts as its table does."""
+    """Return whether a relation is temporary, unlogged or permanent; a sequence is what its table is."""
     if relation.schema == TEMPORARY:
         return "t"
     oid = relation.owner[0] if isinstance(relation, Sequence) and relation.owner is not None else relation.oid
@@ -149,7 +152,7 @@ def _class_row(
 ) -> Row:
     pages, rows = (statistics.pages, statistics.rows) if statistics is not None else (0, -1.0)
     if kind == "i":
-        # PostgreSQL counts when it builds one, and the least has a page.
+        # PostgreSQL counts rows when it builds an index, and an index has at least one page.
         pages, rows = 1, max(rows, 0.0)
     method = _HEAP if kind in "rm" else method
     return (
@@ -185,7 +188,7 @@ def _pg_attribute(context: SystemContext) -> Iterator[Row]:
 
 
 def _typmod(column: TableColumn) -> int:
-    """A domain has its modifier itself."""
+    """Return atttypmod; -1 for a domain, which has its modifier itself."""
     return -1 if column.domain is not None else column.type.modifier
 
 

@@ -1,7 +1,8 @@
-"""Roles as relations: pg_authid, which has what they keep of their passwords and is for superusers alone, and what everybody may
-read of it: pg_roles, pg_user, pg_group, pg_auth_members, pg_db_role_setting.
+"""Roles as relations: pg_authid, which has the password verifiers and is readable by superusers only, and the relations
+that every role may read: pg_roles, pg_user, pg_group, pg_auth_members, pg_db_role_setting.
 
-While there is no role there is one, who asks, beside those of the system: everything is his.
+While no role was created, the relations show one role besides those of the system: the current user, who owns
+everything.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _HIDDEN: Final = "********"
 
 
 def roles_by_oid(context: SystemContext) -> Sequence[Role]:
-    """Every role that there is, by OID."""
+    """Return every existing role, by OID."""
     roles = context.snapshot.roles
     return sorted(roles or (anybody(context.user), *PREDEFINED.values()), key=lambda role: role.oid)
 
@@ -89,7 +90,7 @@ _USER: Final = (
     "usename name, usesysid oid, usecreatedb bool, usesuper bool, userepl bool, usebypassrls bool, passwd text, "
     "valuntil timestamptz, useconfig text[]"
 )
-#: Who asks is in the rows, or decides whether there are any, so none are kept for others.
+#: The rows depend on the current role, so they are not kept for other sessions.
 SYSTEM: Final = (
     postgres("pg_authid", _pg_authid, volatile=True, closed="table"),
     postgres("pg_roles", _pg_roles, volatile=True),

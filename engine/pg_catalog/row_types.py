@@ -1,9 +1,10 @@
-"""The types that relations' rows have: each table, view and foreign table is a composite type of its name.
+"""The row types of relations: each table, view and foreign table has a composite type of its name.
 
-Their OIDs follow from the relation's, so nothing of them is kept in the catalog, and relations of earlier releases have them too:
-those of row types lie above 2^30, those of arrays of rows 2^29 higher. No relation's OID comes near 2^29.
+Their OIDs are computed from the relation's, so the catalog stores nothing for them, and relations of earlier releases
+have them too. OIDs of row types lie above 2^30, those of arrays of rows 2^29 higher. No relation's OID comes near 2^29.
 
-Rejected: OIDs of their own, as PostgreSQL has them. Each relation's stored body would carry two more numbers that nobody chose.
+Rejected: OIDs of their own, as in PostgreSQL. Each relation's stored body would carry two more numbers that nobody
+chose.
 """
 
 from __future__ import annotations
@@ -24,17 +25,19 @@ def has_row_type(relation: object) -> bool:
 
 
 def row_type_oid(relation: StoredRelation) -> int:
-    """Zero for a sequence, which is no type (PostgreSQL, heap.c: heap_create_with_catalog)."""
+    """Return the OID of a relation's row type; zero for a sequence, which has none (PostgreSQL, heap.c:
+    heap_create_with_catalog).
+    """
     return 0 if isinstance(relation, Sequence) else _ROWS + relation.oid
 
 
 def is_row_type(oid: int) -> bool:
-    """Whether it is of the rows of a relation, or of arrays of those."""
+    """Return whether a type is the row type of a relation, or its array type."""
     return oid >= _ROWS
 
 
 def relation_of(row_type: int) -> int:
-    """The relation whose rows, or arrays of rows, have a type."""
+    """Return the relation of a row type, or of its array type."""
     return row_type - (_ARRAYS if row_type >= _ARRAYS else _ROWS)
 
 
@@ -48,5 +51,5 @@ def row_type(relation: Table | View) -> t.PgType:
 
 
 def _typmod(domain: t.PgType | None, typmod: int) -> int:
-    """A domain has its modifier itself."""
+    """Return an attribute's modifier; -1 for a domain, which has its modifier itself."""
     return -1 if domain is not None else typmod

@@ -1,8 +1,9 @@
-"""The activity of the session and of others: pg_stat_activity, pg_cursors, pg_prepared_statements,
-pg_stat_progress_copy, _vacuum, _analyze and _cluster, and `sluice.connections`: the addresses between which each is connected.
+"""The activity of this session and of others: pg_stat_activity, pg_cursors, pg_prepared_statements,
+pg_stat_progress_copy, _vacuum, _analyze and _cluster, and `sluice.connections`, the addresses of the two ends of each
+session's connection.
 
-pg_stat_activity and the progress of statements are those of all members, which are asked when the rows are made, as in
-`engine.pg_catalog.cluster`; the others have this member's.
+pg_stat_activity and the progress of statements cover all members, which are asked when the rows are made, as in
+`engine.pg_catalog.cluster`; the others cover this member.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from wire.errors import InvalidTextRepresentation
 from wire.types import pg_types as t
 from wire.types.network import read_address
 
-#: When this member began, in microseconds: its process has this module from the start.
+#: When this member started, in microseconds: its process imports this module at the start.
 _STARTED: Final = time.time_ns() // 1000
-#: What is shown of another role's session from its client's address on, to who is neither of that role nor a superuser.
+#: The columns from the client's address on, for a session that the current role may not see.
 _HIDDEN: Final = (*(None,) * 13, HIDDEN, None)
 
 
@@ -54,7 +55,7 @@ def _pg_stat_activity(context: SystemContext) -> Iterator[Row]:
 
 
 def _sessions_elsewhere(context: SystemContext) -> Iterator[Activity]:
-    """The sessions of the other members."""
+    """Return the sessions of the other members."""
     return _sessions_of(_answers_elsewhere(context, "sessions"))
 
 
@@ -67,7 +68,7 @@ def _sessions_of(answers: Iterable[Answer]) -> Iterator[Activity]:
 
 
 def _answers_elsewhere(context: SystemContext, *parts: Part) -> list[Answer]:
-    """The answers of the other members; nobody is asked where there is none."""
+    """Return the answers of the other members. If there are none, no request is made."""
     own = {member.id for member in context.members if member.local}
     if len(context.members) <= len(own):
         return []
@@ -75,7 +76,9 @@ def _answers_elsewhere(context: SystemContext, *parts: Part) -> list[Answer]:
 
 
 def _progress(context: SystemContext) -> tuple[list[CopyProgress], list[MaintenanceProgress], set[int]]:
-    """COPY, VACUUM and ANALYZE of all members, and the process ids of sessions whose activity the role may see."""
+    """Return the running COPY, VACUUM and ANALYZE statements of all members, and the process ids of sessions whose
+    activity the role may see.
+    """
     answers = _answers_elsewhere(context, "sessions", "progress")
     return (
         [*context.copies(), *(copy for answer in answers for copy in answer.copies)],
@@ -96,8 +99,9 @@ def _pg_prepared_statements(context: SystemContext) -> Iterator[Row]:
 
 
 def _pg_stat_progress_copy(context: SystemContext) -> Iterator[Row]:
-    """The progress of each running COPY. For the COPY of a session whose activity the role may not see, only the process and the
-    database are shown; the other columns are null (pgstatfuncs.c, pg_stat_get_progress_info)."""
+    """Yield the progress of each running COPY. For the COPY of a session whose activity the role may not see, only the
+    process and the database are shown; the other columns are null (pgstatfuncs.c, pg_stat_get_progress_info).
+    """
     copies, _, shown = _progress(context)
     for c in copies:
         if c.pid in shown:
@@ -107,7 +111,9 @@ def _pg_stat_progress_copy(context: SystemContext) -> Iterator[Row]:
 
 
 def _maintenance(context: SystemContext, command: str, width: int) -> Iterator[tuple[MaintenanceProgress, Row | None]]:
-    """The tables that statements of a kind are at, each with its row where no more of it may be shown. width: of a row."""
+    """Yield the tables that statements of a kind are processing, each with the row to show if the role may not see the
+    rest, else None. width: of a row.
+    """
     _, tables, shown = _progress(context)
     for found in tables:
         if found.command == command:

@@ -1,7 +1,7 @@
-"""pg_settings: the settings that are here, no others, with what PostgreSQL says of those that are PostgreSQL's (category,
-description, unit), so that a client that knows them by that finds them.
+"""pg_settings: the settings that exist here and no others. PostgreSQL's settings have PostgreSQL's category,
+description and unit, by which clients may look for them.
 
-A value is a number of its unit, as in PostgreSQL: `work_mem` is 4096, of kB, where SHOW says 4MB.
+A value is a number of its unit, as in PostgreSQL: `work_mem` is 4096, of kB, where SHOW prints 4MB.
 
 Source: PostgreSQL 15, guc.c (GetConfigOptionValues).
 """
@@ -59,7 +59,7 @@ def _number(setting: Setting, value: str, unit: str | None) -> str:
 
 
 def _extra(setting: Setting, known: Mapping[str, Any]) -> str | None:
-    """The second part of the description, which says of a setting that is only accepted that it is."""
+    """Return the second part of the description. For a setting that is accepted without effect, it says so."""
     told = known.get("extra_desc")
     if setting.name not in accepted.ROWS:
         return told
@@ -77,7 +77,7 @@ def _context(setting: Setting) -> str:
 
 
 def _source(value: str, reset: str) -> str:
-    """Where a value comes from that is not the built-in one: SET, or what the session began with."""
+    """Return the source of a value that is not the built-in one: SET, or the start of the session."""
     return "client" if value == reset else "session"
 
 

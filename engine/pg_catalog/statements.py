@@ -1,11 +1,11 @@
-"""pg_stat_statements and pg_stat_statements_info, which PostgreSQL has as an extension and a member from the beginning.
+"""pg_stat_statements and pg_stat_statements_info, which are an extension in PostgreSQL and built in here.
 
-Columns are those of version 1.10, which comes with PostgreSQL 15, and `engine` behind them. Times of planning are part of those of
-execution, so plans are 0; so is what is about blocks, WAL and JIT, of which there is none. Statements of other roles are shown as
-in pg_stat_activity: without text and id.
+Columns are those of version 1.10, which comes with PostgreSQL 15, followed by `engine`. Planning time is included in
+execution time, so plans are 0; so are the columns about blocks, WAL and JIT, which do not exist here. Statements of
+other roles are shown as in pg_stat_activity: without text and id.
 
-Both have what all members have counted, added up: processes behind one address are one server to its clients, and a balancer gives
-each statement to whichever member it likes. Members are asked when the rows are made, as in `engine.pg_catalog.cluster`.
+Both show the sums over all members: processes behind one address are one server to its clients, and a balancer gives
+each statement to any member. Members are asked when the rows are made, as in `engine.pg_catalog.cluster`.
 
 Source: PostgreSQL 15, pg_stat_statements.c (pg_stat_statements_internal).
 """
@@ -52,7 +52,7 @@ def _pg_stat_statements_info(context: SystemContext) -> Iterator[Row]:
 
 
 def _member_statements(context: SystemContext) -> Sequence[StatementsKept]:
-    """The statements of each member, this one first."""
+    """Return the statements of each member, this one first."""
     if all(member.local for member in context.members):
         return [context.client.statement_statistics()]
     told = context.client.cluster("statements").told.values()

@@ -1,7 +1,7 @@
-"""pg_stats: what ANALYZE found out about columns, in PostgreSQL's terms. A role sees the columns that it may read: statistics have
-values of the rows.
+"""pg_stats: ANALYZE's statistics of columns, in PostgreSQL's terms. A role sees only the columns that it may read,
+since statistics contain values of the rows.
 
-`correlation` is null: rows are in files, and which come first is nobody's promise.
+`correlation` is null: rows are in files, and their order is not defined.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Stored texts of one snapshot with their names marked, so that everybody sees them as his path spells them
-(`engine.sql.deparse.stored_names`)."""
+"""Stored expressions of one snapshot with their names marked, so that each session prints the names as its own search
+path requires (`engine.sql.deparse.stored_names`).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from engine.sql.deparse.stored_names import Named, mark_names
 from engine.sql.deparse.stored_text import parenthesize
 from wire.types import pg_types as t
 
-#: The path along which texts of earlier releases name types.
+#: The search path by which texts of earlier releases name types.
 _PATH = ("public",)
 
 
@@ -22,11 +23,13 @@ class MarkedNames:
         self._by_oid = {relation.oid: relation for relation in snapshot.relations.values()}
 
     def expression(self, text: str) -> str:
-        """A default, a generated column's expression or a check."""
+        """Mark the names in a default, a generated column's expression or a check."""
         return mark_names(_enclose(text), partial(self._type, path=_PATH), sequences=True)
 
     def index(self, key: Constraint) -> Constraint:
-        """With what it prints marked: types outside of `public` have their schemas there."""
+        """Mark the names in the parts of an index that are printed: types outside of `public` are printed with their
+        schemas.
+        """
         if not self._snapshot.types:
             return key
         predicate = None if key.predicate is None else self._with_printed_types(key.predicate)
@@ -38,7 +41,7 @@ class MarkedNames:
         return replace(part, text=mark_names(part.text, find), pretty=mark_names(part.pretty, find))
 
     def query(self, view: View) -> str:
-        """A view's."""
+        """Mark the names in a view's query."""
         text = view.definition.strip().removesuffix(";")
         seen = {(each.schema, each.name): each for each in view.sees}
         return mark_names(

@@ -1,10 +1,10 @@
 # ruff: noqa: S608 -- the texts are made of one another, and of nothing that comes from outside
-"""Functions over the system catalog as the queries that they are, as texts: PostgreSQL defines some of them in SQL too
-(system_functions.sql, information_schema.sql).
+"""Functions over the system catalog, as the SQL text of the queries that compute them. PostgreSQL defines some of them
+in SQL too (system_functions.sql, information_schema.sql).
 
-`scalars` give a value and `TABLES` rows, in FROM, by name and number of arguments. A text's `$n` are the arguments and `{path}`
-is the search path (`engine.sql.binder.inlined` puts them in). The names inside are such that no argument can mean one of them by
-mistake.
+`scalars` return a value and `TABLES` rows, in FROM; both are keyed by name and number of arguments. `$n` in a text is
+an argument and `{path}` is the search path (`engine.sql.binder.inlined` substitutes them). The names inside a text are
+chosen so that no argument can refer to one of them by mistake.
 
 Source: PostgreSQL 15, sections 9.26 and 9.28; ruleutils.c, objectaddress.c, pgstatfuncs.c.
 """
@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from wire.types.client_encodings import NUMBER_BY_NAME, NUMBERED
 
-#: Where PostgreSQL's own rows are.
+#: The folder of PostgreSQL's own rows.
 FOLDER: Final = Path(__file__).parent / "postgres15"
 
 _CLASS: Final = (
@@ -39,7 +39,7 @@ _DEFINITION: Final = (
 )
 
 
-#: A text whose names are marked, as the path spells them (`engine.sql.deparse.stored_names`).
+#: Prints a text with marked names, as the search path requires (`engine.sql.deparse.stored_names`).
 _SPELLED: Final = (
     '(select string_agg(case left("=mark", 1) when \'t\' then "=oid"::regtype::text when \'r\' then "=oid"::regclass::text'
     ' when \'q\' then quote_literal("=oid"::regclass::text) else "=part" end, \'\' order by "=place") from'
@@ -64,7 +64,9 @@ _MOST_BYTES: Final = _cases((number, most) for number, (_name, most) in enumerat
 
 
 def _definition(kind: str, pretty: str = "false", number: str = "0") -> str:
-    """pretty: the argument that says so; PostgreSQL's forms without it are not."""
+    """Return the query of a function that prints definitions. pretty: the function's argument that asks for a pretty
+    form; functions without this argument do not print it.
+    """
     text = '"=text"' if pretty == "false" else f'case when {pretty} then "=pretty" else "=text" end'
     spelled = _SPELLED.format(text=text) if kind in ("constraint", "index", "view") else text
     return _DEFINITION.format(kind=kind, text=spelled, number=number)
@@ -81,7 +83,7 @@ _TYPE_VISIBLE: Final = (
     .replace("c.relname", "c.typname")
     .replace("pg_class", "pg_type")
 )
-#: Of what lies in pg_catalog only.
+#: The same for objects that exist in pg_catalog only.
 _BUILTIN_VISIBLE: Final = 'select true from (select oid from pg_catalog.{of}) as "=t" ("=oid") where "=oid" = $1'
 _USER: Final = (
     'select coalesce((select "=name" from (select oid, rolname from pg_catalog.pg_roles) as "=r" ("=oid", "=name")'
@@ -92,8 +94,9 @@ _SIZE: Final = (
     'select coalesce("=bytes", 0) from (select c.oid, t.bytes from pg_catalog.pg_class c left join sluice.tables t'
     ' on t.oid = c.oid) as "=t" ("=oid", "=bytes") where "=oid" = $1::regclass'
 )
-#: What PostgreSQL's access methods can do (their handlers): of themselves, of an index, of a key column. Whether gist and spgist
-#: give a column back, or order by distance, is their operator class's to say, which is refused.
+#: The capabilities of PostgreSQL's access methods (their handlers): of a method, of an index, of a key column. Whether
+#: gist and spgist return a column's values, or order by distance, depends on the operator class, so the question is
+#: refused.
 _METHOD_CAN: Final = {
     "can_order": "btree", "can_unique": "btree", "can_multi_col": "btree gist gin brin", "can_exclude": "btree hash gist spgist",
     "can_include": "btree gist spgist",
@@ -102,7 +105,7 @@ _INDEX_CAN: Final = {
     "clusterable": "btree gist", "index_scan": "btree hash gist spgist", "bitmap_scan": "btree hash gist spgist gin brin",
     "backward_scan": "btree hash",
 }  # fmt: skip
-#: By bits of pg_index.indoption; null of a column that is no key.
+#: The conditions over the bits of pg_index.indoption; null for a column that is not part of the key.
 _ORDER_IS: Final = {"asc": "& 1 = 0", "desc": "& 1 = 1", "nulls_first": "& 2 = 2", "nulls_last": "& 2 = 0"}
 _COLUMN_CAN: Final = {"orderable": "btree"}
 _KEY_CAN: Final = {"search_array": "btree", "search_nulls": "btree gist spgist brin"}
@@ -114,7 +117,9 @@ _INDEXES: Final = (
 
 
 def _can(methods: Mapping[str, str], form: str = "{}") -> str:
-    """Branches of a CASE by property. form: what is made of whether the index's method has it."""
+    """Return branches of a CASE by property. form: the template around the condition that the index's method has the
+    property.
+    """
     said = {
         name: '"=method" in ({})'.format(", ".join(f"'{method}'" for method in listed.split()))
         for name, listed in methods.items()
@@ -140,7 +145,7 @@ _COLUMN_HAS: Final = (
 _NO_BYTES: Final = (
     'select 0::int8 from (select oid from pg_catalog.pg_class) as "=t" ("=oid") where "=oid" = $1::regclass'
 )
-#: The sequence that goes with a column, as a name that finds it everywhere.
+#: The sequence of a serial or identity column, as a name with its schema.
 _SERIAL: Final = (
     "select \"=sequence\" from (select d.refobjid, a.attname::text, quote_ident(n.nspname::text) || '.' ||"
     " quote_ident(s.relname::text) from pg_catalog.pg_depend d join pg_catalog.pg_class s on s.oid = d.objid"
@@ -152,7 +157,7 @@ _PUBLISHABLE: Final = (
     "select \"=kind\" in ('r', 'p') and \"=lasting\" = 'p' and \"=oid\" >= 16384 from"
     ' (select oid, relkind, relpersistence from pg_catalog.pg_class) as "=c" ("=oid", "=kind", "=lasting") where "=oid" = $1'
 )
-#: An argument's name is its type's, as oidvectortypes() lists them.
+#: The names of argument types, as oidvectortypes() lists them.
 _TYPES: Final = (
     'select string_agg(format_type("=type", null), \', \' order by "=place") from unnest($1) with ordinality'
     ' as "=t" ("=type", "=place")'
@@ -161,12 +166,12 @@ _UPDATABLE: Final = (
     "select {what} from (select c.oid, c.relkind, v.events, v.columns from pg_catalog.pg_class c left join"
     ' sluice.updatable_views v on v.oid = c.oid) as "=c" ("=oid", "=kind", "=events", "=columns") where "=oid" = $1::oid'
 )
-#: Of one whose name only the query knows.
+#: The value of a setting whose name is computed by the query.
 _SETTING: Final = (
     'select "=value" from (select name, value from sluice.settings) as "=s" ("=name", "=value")'
     ' where lower("=name") = lower($1)'
 )
-#: Bytes of all that is stored.
+#: The bytes of all stored tables.
 _STORED: Final = "(select coalesce(sum(bytes), 0)::int8 from sluice.tables)"
 _QUALIFIED: Final = (
     "case when n.nspname in ('pg_catalog', 'public') then '' else quote_ident(n.nspname::text) || '.' end"
@@ -177,7 +182,7 @@ _KIND: Final = (
 )
 _RELATION: Final = f"{_KIND} || ' ' || {_QUALIFIED} || quote_ident(c.relname::text)"
 _OF_RELATION: Final = "pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace"
-#: Objects with their catalog, OID and part, and what they are called. Types, functions and operators are asked for apart.
+#: Descriptions of objects by catalog, OID and sub-OID. Types, functions and operators are described separately.
 _DESCRIPTIONS: Final = (
     f"select 1259, c.oid, 0, {_RELATION} from {_OF_RELATION} union all"
     f" select 1259, c.oid, a.attnum::int4, 'column ' || quote_ident(a.attname::text) || ' of ' || {_RELATION} from"
@@ -215,7 +220,7 @@ _IDENTIFIED: Final = (
     ' ("=class", "=oid", "=sub", "=type", "=schema", "=name", "=identity")'
     ' where "=class" = $1::oid and "=oid" = $2::oid and "=sub" = $3'
 )
-#: Of information_schema, whose functions they are.
+#: Functions that belong to information_schema.
 _INFORMATION_SCHEMA: Final = {
     ("_pg_char_max_length", 2): "select case when $2 = -1 then null when $1 in (1042, 1043) then $2 - 4"
     " when $1 in (1560, 1562) then $2 end",
@@ -243,12 +248,12 @@ _INFORMATION_SCHEMA: Final = {
 INFORMATION_SCHEMA: Final = frozenset(
     {name for name, _arguments in _INFORMATION_SCHEMA} | {"_pg_expandarray", "_pg_truetypid", "_pg_truetypmod"}
 )
-#: Who is named how in access control lists.
+#: The names of roles in access control lists.
 _NAMED: Final = (
     '(select array_agg({of} order by "=o") from (select oid, shown from sluice.role_names) as "=r" ("=o", "=n"))'
 )
 _EXPLODED: Final = '"=aclexplode"($1, ' + _NAMED.replace("{of}", '"=n"') + ", " + _NAMED.replace("{of}", '"=o"') + ")"
-#: What is counted in fact: rows of tables, sessions.
+#: Counters that do exist: the rows of tables, sessions.
 _ROWS: Final = (
     'select coalesce((select "=rows" from (select oid, rows from sluice.tables) as "=t" ("=oid", "=rows")'
     ' where "=oid" = $1), 0)'
@@ -257,13 +262,15 @@ _SESSIONS: Final = "select count(*)::int4 from pg_catalog.pg_stat_activity where
 
 
 def postgres_rows(name: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """A file of PostgreSQL's own rows: as `pq.read_table` gives it, which imports pyarrow.dataset with every start."""
+    """Read a file of PostgreSQL's own rows, as `pq.read_table` does, which would import pyarrow.dataset at every start."""
     with pq.ParquetFile(FOLDER / f"{name}.parquet") as file:
         return file.read(columns=columns)
 
 
 def _zeros() -> dict[tuple[str, int], str]:
-    """Functions of PostgreSQL's statistics collector: of what is not counted here there were none, and never."""
+    """Return functions of PostgreSQL's statistics collector: counters that do not exist here are zero, and times are
+    null.
+    """
     functions = postgres_rows("pg_proc", ["proname", "proargtypes", "prorettype", "proretset"])
     counting = functions.filter(pc.starts_with(functions["proname"], "pg_stat_get_"))
     nothing = {20: "0::int8", 701: "0::float8", 1184: "null::timestamptz"}
@@ -280,19 +287,19 @@ _SCALARS: Final[dict[tuple[str, int], str]] = {
     ("obj_description", 2): f'{_DESCRIPTION} where "=oid" = $1 and "=class" = {_CLASS} and "=sub" = 0',
     ("col_description", 2): f'{_DESCRIPTION} where "=oid" = $1 and "=class" = 1259 and "=sub" = $2',
     ("shobj_description", 2): "select null::text",
-    # The catalog has expressions as text.
+    # The catalog stores expressions as text.
     ("pg_get_expr", 2): f"select {_SPELLED.format(text='$1::text')}",
-    # What is printed for people is there beside what is printed for everybody.
+    # The pretty form of an expression is stored beside the normal one.
     ("pg_get_expr", 3): f"select {_SPELLED.format(text=_EXPRESSION)}",
     ("pg_get_constraintdef", 1): _definition("constraint"),
     ("pg_get_constraintdef", 2): _definition("constraint", "$2"),
     ("pg_get_indexdef", 1): _definition("index"),
-    # Of a column that an index has not, it is empty.
+    # For a column that the index does not have, the result is empty.
     ("pg_get_indexdef", 3): f"select coalesce(({_definition('index', '$3', '$2')}), case when exists"
     " (select 1 from pg_catalog.pg_index where indexrelid = $1) and $2 is not null and $3 is not null then '' end)",
-    # Of a view by its OID or by its name.
+    # The argument is a view's OID or its name.
     ("pg_get_viewdef", 1): _definition("view").replace("$1", "$1::regclass"),
-    # The second argument may be how wide lines are, which asks for pretty ones too.
+    # The second argument may be a line width, which also asks for the pretty form.
     ("pg_get_viewdef", 2): _definition("view", "$2::text <> 'false'").replace("$1", "$1::regclass"),
     ("pg_get_serial_sequence", 2): _SERIAL,
     ("pg_get_userbyid", 1): _USER,
@@ -361,13 +368,13 @@ _SCALARS: Final[dict[tuple[str, int], str]] = {
     ("pg_tablespace_size", 1): f"select case when $1::text in ('1664', 'pg_global') then 0 else {_STORED} end",
     ("pg_relation_filenode", 1): "select null::oid where $1 is not null",
     ("pg_relation_filepath", 1): "select null::text where $1 is not null",
-    # A transaction's number is the microsecond that it began in: rising, and of no other use.
+    # A transaction's number is the microsecond in which it began: ascending, and without other use.
     ("txid_current", 0): "select (extract(epoch from now()) * 1000000)::int8",
     ("pg_current_xact_id", 0): "select (extract(epoch from now()) * 1000000)::int8::text::xid8",
     ("pg_current_xact_id_if_assigned", 0): "select null::xid8",
     ("timeofday", 0): "select to_char(clock_timestamp(), 'Dy Mon DD HH24:MI:SS.US YYYY TZ')",
     ("txid_current_if_assigned", 0): "select null::int8",
-    # Nobody waits for a lock of another session.
+    # No session waits for a lock of another one.
     ("pg_blocking_pids", 1): "select array[]::int4[] where $1 is not null",
     ("pg_safe_snapshot_blocking_pids", 1): "select array[]::int4[] where $1 is not null",
     ("pg_isolation_test_session_is_blocked", 2): "select false",
@@ -391,7 +398,7 @@ _SCALARS: Final[dict[tuple[str, int], str]] = {
     ("pg_jit_available", 0): "select false",
     ("pg_collation_actual_version", 1): "select null::text",
     ("pg_database_collation_actual_version", 1): "select null::text",
-    # There are no statistics objects, rules, triggers and partitions, and no functions but PostgreSQL's own.
+    # Statistics objects, rules, triggers and partitions do not exist, nor functions other than PostgreSQL's own.
     ("pg_get_triggerdef", 1): "select null::text",
     ("pg_get_triggerdef", 2): "select null::text",
     ("pg_get_partkeydef", 1): "select null::text",
@@ -410,15 +417,15 @@ _SCALARS: Final[dict[tuple[str, int], str]] = {
 
 @cache
 def scalars() -> Mapping[tuple[str, int], str]:
-    """Return the texts of functions that give a value, by name and number of arguments. The first call reads files."""
+    """Return the texts of functions that return a value, by name and number of arguments. The first call reads files."""
     counted = {("pg_stat_get_live_tuples", 1): _ROWS, ("pg_stat_get_db_numbackends", 1): _SESSIONS}
     return {**_zeros(), **counted, **_SCALARS}
 
 
-#: What stands for a call as it is, and no query: a set in a select list. `select` and the call.
+#: Replacements that are calls and not queries, for set-returning functions in a select list: `select` and the call.
 CALLS: Final = {
     ("aclexplode", 1): f"select {_EXPLODED}",
-    # Of a column of a domain, what is below it.
+    # For a column of a domain, the base type.
     ("_pg_truetypid", 2): "select case when ($2).typtype = 'd' then ($2).typbasetype else ($1).atttypid end",
     ("_pg_truetypmod", 2): "select case when ($2).typtype = 'd' then ($2).typtypmod else ($1).atttypmod end",
 }

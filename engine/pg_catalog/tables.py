@@ -1,8 +1,9 @@
-"""`sluice.tables`: how each stored table lies on disk, for whoever looks after them.
+"""`sluice.tables`: the files of each stored table on disk, for administrators.
 
-One row a table, its session's temporary ones too. `files`, `rows` and `bytes` are what a query of the session would read now; they
-are null where the folder cannot be read, since a view of what is wrong must not fail because of it. `pending` is asked of the
-catalog database: commits that Delta's log does not have yet.
+The relation has one row for each table, including the session's temporary ones. `files`, `rows` and `bytes` are what a
+query of the session would read now. They are null where the folder cannot be read, since a view for diagnosing problems
+must not fail because of them. `pending` is read from the catalog database: the number of commits that Delta's log does
+not have yet.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def _tables(context: SystemContext) -> Iterator[Row]:
 
 
 def _count_content(table: Table) -> tuple[int | None, int | None, int | None]:
-    """Files, rows, bytes."""
+    """Return the numbers of files, rows and bytes."""
     try:
         files = data_files(table).values()
     except SqlError:

@@ -1,4 +1,4 @@
-"""pg_type and what hangs on types: pg_range, pg_enum, pg_collation, pg_cast's neighbours."""
+"""pg_type, pg_range and pg_enum: built-in types, user-defined types and row types."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _COLLATED: Final = (t.TEXT, t.VARCHAR, t.BPCHAR)
 
 @cache
 def _layouts() -> dict[int, tuple[bool, str, str]]:
-    """typbyval, typalign and typstorage of built-in types."""
+    """Return typbyval, typalign and typstorage of built-in types."""
     return _builtin_columns("typbyval", "typalign", "typstorage")
 
 
 @cache
 def _functions() -> dict[int, tuple[int, int, int]]:
-    """typoutput, typsend and typanalyze of built-in types."""
+    """Return typoutput, typsend and typanalyze of built-in types."""
     return _builtin_columns("typoutput", "typsend", "typanalyze")
 
 
@@ -41,7 +41,9 @@ def _builtin_columns(*columns: str) -> dict[int, Any]:
 
 
 def layout(typ: t.PgType) -> tuple[bool, str, str]:
-    """Whether PostgreSQL passes values of the type by value, how it aligns them, how it keeps long ones."""
+    """Return typbyval, typalign and typstorage of a type: whether PostgreSQL passes its values by value, how it aligns
+    them, and how it stores long ones.
+    """
     if (known := _layouts().get(t.base_of(typ).oid)) is not None:
         return known
     if typ.category == "C" or (typ.is_array and t.element_of(typ).category == "C"):
@@ -55,12 +57,12 @@ def collation(typ: t.PgType) -> int:
 
 
 def _function(name: str) -> int:
-    """The OID of a built-in function; 0 where it is not listed."""
+    """Return the OID of a built-in function; 0 if it is not listed."""
     return next(iter(functions_named(name)), 0)
 
 
 def _pg_type(context: SystemContext) -> Iterator[Row]:
-    """Types that users have made, after PostgreSQL's own."""
+    """Yield user-defined types and row types, which come after PostgreSQL's own types."""
     types, rights = context.snapshot.types, context.snapshot.rights
     shown, names = AclText(context.snapshot.roles, context.user), MarkedNames(context.snapshot)
     for typ in sorted(types.values(), key=lambda typ: typ.oid):
@@ -77,7 +79,7 @@ def _pg_type(context: SystemContext) -> Iterator[Row]:
 
 
 def _with_owner(row: Row, owner: int, said: list[str] | None = None) -> Row:
-    """typowner is the fourth column, typacl the last."""
+    """Replace typowner, the fourth column, and typacl, the last."""
     return (*row[:3], owner, *row[4:-1], said)
 
 
@@ -118,7 +120,7 @@ def _enum_row(typ: EnumType, space: int) -> Row:
 
 
 def _domain_row(typ: DomainType, pg: t.PgType, space: int, default: str | None) -> Row:
-    """default: its default's text, with names marked."""
+    """Return the row of a domain. default: the text of its default, with names marked."""
     below = t.base_of(pg)
     by_value, align, storage = layout(below)
     output, send, analyze = _functions()[below.oid]
@@ -130,7 +132,7 @@ def _domain_row(typ: DomainType, pg: t.PgType, space: int, default: str | None) 
 
 
 def _pg_range(_context: SystemContext) -> Iterator[Row]:
-    """Without operator classes, which are not here."""
+    """Yield the range types, without operator classes."""
     for typ, subtype in SUBTYPES.items():
         canonical, difference = _function(f"{typ.name}_canonical"), _function(f"{typ.name}_subdiff")
         yield typ.oid, subtype.oid, MULTIRANGES[typ].oid, 0, 0, canonical, difference

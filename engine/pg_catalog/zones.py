@@ -1,4 +1,4 @@
-"""pg_timezone_names: the zones that SET TimeZone takes, as they are now."""
+"""pg_timezone_names: the zones that SET TimeZone accepts, with their current offsets."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Readers that several parts of the wire share."""
+"""Readers that several packages of `wire` share."""

@@ -1,10 +1,10 @@
-"""Runs of ASCII digits, as PostgreSQL's scanners read them."""
+"""Reading of runs of ASCII digits, as PostgreSQL's scanners do it."""
 
 from __future__ import annotations
 
 from typing import Final
 
-#: What C's isspace() takes as white space.
+#: The characters that C's isspace() counts as white space.
 SPACE: Final = " \t\n\r\v\f"
 
 _LONG: Final = 20
@@ -12,13 +12,14 @@ _BEYOND: Final = 10**30
 
 
 def is_digits(text: str) -> bool:
-    """Whether it is digits of ASCII, one at least: other scripts' are none to PostgreSQL."""
+    """Return whether a text consists of ASCII digits, at least one. PostgreSQL does not accept digits of other scripts."""
     return text.isdecimal() and text.isascii()
 
 
 def parse_digits(digits: str) -> int:
-    """The integer that ASCII digits say, a sign before them and blanks around: of an absurdly long run, which is not worth
-    converting, one that is out of any range."""
+    """Return the integer of a text of ASCII digits, with an optional sign and blanks around. An absurdly long run of
+    digits is not converted: the result is an integer outside of any type's range.
+    """
     word = digits.strip(SPACE)
     bare = word.lstrip("+-").lstrip("0")
     value = int(bare or "0") if len(bare) <= _LONG else _BEYOND

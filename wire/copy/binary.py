@@ -1,12 +1,13 @@
-r"""PostgreSQL's binary format of COPY: a signature, rows of fields that say their own lengths, an end.
+"""PostgreSQL's binary format of COPY: a signature, rows whose fields carry their own lengths, and a trailer.
 
     reader = BinaryReader("t", ("a", "b"))
     for block in reader.feed(piece): ...
     for block in reader.finish(): ...
 
-Where a row ends is only known from its fields, one after another. What is looked at instead is every place that might begin a row,
-because the number of fields stands there: for all of them at once, where a row would end that began there; then which of
-these places are reached from the first one, in as many steps as the number of rows has binary digits.
+The end of a row follows only from its fields, one after another. To avoid this loop over rows, the reader looks at
+every position that holds the expected number of fields, since a row might begin there. It computes for all these
+positions at once where such a row would end. It then finds the positions that are reached from the first one; this
+takes as many steps as the number of rows has binary digits.
 
 Source: PostgreSQL 15, copyfromparse.c (ReceiveCopyBinaryHeader, NextCopyFrom, CopyReadBinaryAttribute).
 """
@@ -34,7 +35,9 @@ _END: Final = -1
 
 
 class BinaryReader:
-    """See the module's docstring. table, names: of the columns, for errors. A block's columns are arrays of bytes."""
+    """The reader of the binary format (see the module's docstring). table, names: the table's name and those of the
+    columns, for errors. A block's columns are arrays of bytes.
+    """
 
     def __init__(self, table: str, names: Sequence[str]) -> None:
         self._table = table
@@ -45,14 +48,14 @@ class BinaryReader:
         self._rows = 0
 
     def feed(self, piece: bytes) -> Iterator[Block]:
-        """The rows that are whole now, if they are many enough."""
+        """Yield the complete rows, once there are enough of them."""
         for at in range(0, len(piece), BLOCK_BYTES):
             self._held += piece[at : at + BLOCK_BYTES]
             if len(self._held) >= self._wanted:
                 yield from self._blocks(final=False)
 
     def finish(self) -> Iterator[Block]:
-        """There is no more: the rest."""
+        """Yield the remaining rows: no more bytes will come."""
         yield from self._blocks(final=True)
 
     def _blocks(self, *, final: bool) -> Iterator[Block]:
@@ -94,14 +97,16 @@ class BinaryReader:
     # -- rows ----------------------------------------------------------------------------------------------------
 
     def _row_starts(self, data: bytes) -> tuple[Ints, int]:
-        """Where whole rows begin, one after another from the first byte on; and where the last of them ends."""
+        """Return the positions where complete rows begin, one after another from the first byte on, and the position
+        where the last of them ends.
+        """
         raw = np.frombuffer(data, np.uint8)
         width = len(self._names)
         if len(raw) < 2:
             return np.empty(0, np.int64), 0
         places = np.flatnonzero((raw[:-1] == width >> 8) & (raw[1:] == width & 0xFF))
         ends, whole = self._ends(raw, places)
-        # Of each place the number of the one where its row ends; the last number is nowhere.
+        # For each position, the index of the position where its row ends; the last index means that there is none.
         nowhere = len(places)
         following = np.searchsorted(places, ends)
         follows = whole & (following < nowhere)
@@ -119,7 +124,7 @@ class BinaryReader:
         return places[reached], int(ends[reached[-1]]) if len(reached) else 0
 
     def _ends(self, raw: Bytes1D, places: Ints) -> tuple[Ints, Bools]:
-        """Where rows end that begin there, and which of them are whole."""
+        """Return the positions where rows would end that begin at these places, and whether each row is complete."""
         at, whole = places + 2, np.ones(len(places), np.bool_)
         for _ in self._names:
             sizes, known = _sizes(raw, at)
@@ -143,10 +148,10 @@ class BinaryReader:
             found.append(pc.if_else(pa.array(nulls), pa.scalar(None, pa.binary()), values) if nulls.any() else values)
         return tuple(found)
 
-    # -- behind the rows -----------------------------------------------------------------------------------------
+    # -- after the rows ------------------------------------------------------------------------------------------
 
     def _behind(self, rest: bytes, *, final: bool) -> SqlError | None:
-        """Return the error in bytes that are not a whole row; note the trailer where they are it."""
+        """Return the error in bytes that are not a complete row. Notes the trailer if the bytes are the trailer."""
         line, after = self._rows + 1, BadCopyFileFormat("received copy data after EOF marker")
         if self._ended:
             return self._add_context(after, line) if rest else None
@@ -163,7 +168,7 @@ class BinaryReader:
         return self._in_row(rest, line, final=final)
 
     def _in_row(self, rest: bytes, line: int, *, final: bool) -> SqlError | None:
-        """Return the error of a row that is not whole and never will be."""
+        """Return the error of a row that is incomplete and cannot become complete."""
         at = 2
         for name in self._names:
             if at + 4 <= len(rest):
@@ -185,7 +190,7 @@ class BinaryReader:
 
 
 def _sizes(raw: Bytes1D, at: Ints) -> tuple[Ints, Bools]:
-    """The lengths that stand at these places, and which of them do."""
+    """Return the lengths stored at these positions, and which of them are within the data."""
     known = at + 4 <= len(raw)
     safe = np.where(known, at, 0)
     size = np.zeros(len(at), np.uint32)

@@ -1,4 +1,4 @@
-"""A block of whole rows and the places in it that matter."""
+"""A block of whole rows, and the positions of its delimiters, line ends, quotes and escapes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ Bytes1D = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The places of separators, quotes and escapes that a dialect found in some bytes that begin with a row.
+    """The positions of separators, quotes and escapes that a dialect found in bytes that begin with a row.
 
-    separators: delimiters and ends of rows, in their order. ends: which of them end a row. drop: bytes that are no part of any
-    value. replaced: bytes that stand for another, and by_: those. marked: places that, within a field, say that it
-    cannot be null (quotes). closed: whether the bytes might end here without a value being cut in two.
+    separators: delimiters and ends of rows, in their order. ends: which of them end a row. drop: bytes that are no part
+    of any value. replaced: bytes that stand for another, and by_: the replacements. marked: positions within a field
+    (quotes) that show that the field cannot be null. closed: whether the bytes might end here without cutting a value
+    in two.
     """
 
     separators: Ints
@@ -44,8 +45,8 @@ class Marks:
 class Rows:
     """Rows of one block.
 
-    data: its bytes. starts, stops: the extent of each field, rows after one another. firsts: the number of the first field of
-    each row, and the number of fields last. lines: the number of the line on which each row ends.
+    data: its bytes. starts, stops: the extent of each field, row after row. firsts: the number of the first field of
+    each row, followed by the total number of fields. lines: the number of the line on which each row ends.
     """
 
     data: Bytes1D
@@ -60,7 +61,7 @@ class Rows:
         return len(self.firsts) - 1
 
     def upto(self, count: int) -> Rows:
-        """The first rows."""
+        """Return the first `count` rows."""
         fields = int(self.firsts[count])
         return Rows(
             self.data,
@@ -72,22 +73,22 @@ class Rows:
         )
 
     def after(self, count: int) -> Rows:
-        """The rows but for the first ones."""
+        """Return the rows without the first `count`."""
         fields = int(self.firsts[count])
         firsts = self.firsts[count:] - fields
         return Rows(self.data, self.starts[fields:], self.stops[fields:], firsts, self.lines[count:], self.marks)
 
     def line(self, row: int) -> bytes:
-        """A row as it was sent."""
+        """Return a row as it was sent."""
         first, last = int(self.firsts[row]), int(self.firsts[row + 1]) - 1
         return self.data[int(self.starts[first]) : int(self.stops[last])].tobytes()
 
     def widths(self) -> Ints:
-        """How many fields each row has."""
+        """Return the number of fields of each row."""
         return np.diff(self.firsts)
 
     def fields(self) -> pa.BinaryArray:
-        """The values of all fields, what stands for others put in their places."""
+        """Return the values of all fields, with escapes replaced."""
         data, starts, stops, marks = self.data, self.starts, self.stops, self.marks
         if len(marks.drop) or len(marks.replaced):
             kept = np.ones(len(data), np.bool_)
@@ -98,12 +99,12 @@ class Rows:
             data, starts, stops = changed[kept], moved[starts], moved[stops]
         between = np.empty(2 * len(starts), np.int64)
         between[0::2], between[1::2] = starts, stops
-        # Each field and what separates it from the next: two items of one array, of which every other one is taken.
+        # Each field and the separator after it are two items of one array; only the fields are taken.
         pairs = binary_array(np.append(between, between[-1:]), data)
         return pairs.take(pa.array(np.arange(0, 2 * len(starts), 2)))
 
     def equal(self, text: bytes) -> Bools:
-        """Tell which fields are written as `text`, byte by byte."""
+        """Return which fields are written as `text`, byte by byte."""
         same: Bools = (self.stops - self.starts) == len(text)
         for offset, byte in enumerate(text):
             at = np.flatnonzero(same)
@@ -111,13 +112,13 @@ class Rows:
         return same
 
     def has_mark(self) -> Bools:
-        """Tell which fields have a mark in them."""
+        """Return which fields have a mark in them."""
         marked = self.marks.marked
         return np.asarray(np.searchsorted(marked, self.starts) != np.searchsorted(marked, self.stops))
 
 
 def places(data: Bytes1D, byte: bytes) -> Ints:
-    """Where a byte is."""
+    """Return the positions of a byte."""
     return np.flatnonzero(data == byte[0])
 
 

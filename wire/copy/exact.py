@@ -1,4 +1,6 @@
-"""Values one by one: for columns that no faster way understands. Each different value is read once."""
+"""Conversion of values one by one, for columns that no faster method can convert. Each distinct value is converted
+once.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ def read_values(array: pa.Array, read: Callable[[Any], Any], carrier: pa.DataTyp
         for item in encoded.dictionary.to_pylist():
             values.append(_to_carrier(read(item), carrier))
     except SqlError as error:
-        # A dictionary is in the order in which its items come first.
+        # The items of a dictionary are in the order of their first occurrence.
         stop = pc.index(encoded.indices, pa.scalar(len(values), encoded.indices.type)).as_py()
         return pa.array(values, carrier).take(encoded.indices.slice(0, stop)), error
     return pa.array(values, carrier).take(encoded.indices), None

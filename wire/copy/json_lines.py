@@ -1,4 +1,4 @@
-"""JSON as COPY writes it into files: an object a line. The same interface as `wire.copy.writer.RowWriter`."""
+"""JSON as COPY writes it into files: one object a line. The interface is that of `wire.copy.writer.RowWriter`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from wire.types.byte_columns import as_binary, constant, fixed_array, join, offs
 
 
 class JsonLines:
-    """Batches have one column, the objects' texts."""
+    """Writes batches that have one column, the texts of the objects."""
 
     def header(self) -> memoryview:
         return memoryview(b"")
 
     def encode(self, batch: pa.RecordBatch) -> memoryview:
-        # Ends of lines that are in it stand between values: those within strings are escaped.
+        # Line ends in the text are between values: those within strings are escaped.
         texts = as_binary(pc.replace_substring(batch.column(0), "\n", " "))
         lines = join([texts, fixed_array(constant(batch.num_rows, b"\n"))])
         offsets, data = offsets_of(lines), lines.buffers()[2]

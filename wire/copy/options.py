@@ -1,4 +1,4 @@
-"""How rows are written in COPY's text formats, as its options say."""
+"""The layout of rows in COPY's text formats, as COPY's options describe it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ Header = Literal["none", "present", "match"]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One byte each: delimiter; quote and escape, which only CSV has. null: how a null is written, in the server's encoding.
+    """The layout of rows. delimiter, and quote and escape, which only CSV has: one byte each. null: the representation
+    of null, in the server's encoding.
 
-    csv: whether it is CSV rather than PostgreSQL's text format. force_quote: columns (by number) whose values are always
-    quoted. force_not_null, force_null: columns whose `null` is text, and whose quoted `null` is null.
+    csv: whether it is CSV rather than PostgreSQL's text format. force_quote: columns (by number) whose values are
+    always quoted. force_not_null, force_null: columns whose `null` is text, and whose quoted `null` is null.
     """
 
     csv: bool = False

@@ -1,12 +1,12 @@
-r"""Rows that two readers understand alike: those are left to Arrow's CSV reader, which is several times as fast as ours.
+r"""Plain rows: rows that Arrow and PostgreSQL read alike. Arrow's CSV reader reads them, several times as fast as ours.
 
-Arrow's dialect and PostgreSQL's agree on most of what is sent, and it can be told cheaply, from the places of a few bytes, where
-they could not. Then, and for whatever Arrow refuses (a row with too few fields, bytes that are no text), nothing is said here:
-the block is taken apart by the exact reader, which knows PostgreSQL's words for it.
+Arrow's dialect and PostgreSQL's agree on most of the data that clients send. The positions of a few bytes show cheaply
+whether they may differ. If they may, or if Arrow refuses a block (a row with too few fields, bytes that are not valid
+text), this module raises no error: the exact reader reads the block and raises PostgreSQL's errors.
 
-What Arrow would read otherwise: empty lines, for it rows of nulls; quotes in the middle of a field, which PostgreSQL lets open
-and close there; an escape that is not the quote; carriage returns; `\.`; backslashes of the text format other than those of
-nulls; a byte order mark; bytes 0.
+Arrow reads differently: empty lines (as rows of nulls); quotes in the middle of a field, which PostgreSQL allows to
+open and close there; an escape that is not the quote; carriage returns; `\.`; backslashes of the text format other than
+those of nulls; a byte order mark; zero bytes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import pyarrow.csv as arrow_csv
 from wire.copy.options import Layout
 
 _BOM: Final = b"\xef\xbb\xbf"
-#: Ends of lines that are tried before the bytes are left to the exact reader.
+#: The number of line ends that are tried before the bytes are left to the exact reader.
 _TRIES: Final = 64
 
 
 def cut(data: bytes, layout: Layout) -> int:
-    """How many bytes are whole rows, if the rows are plain; 0 where that is not found out quickly."""
+    """Return how many bytes are complete rows, if the rows are plain; 0 if this cannot be found quickly."""
     at = data.rfind(b"\n") + 1
     if not layout.csv:
         return at
@@ -40,7 +40,9 @@ def cut(data: bytes, layout: Layout) -> int:
 
 
 def columns(data: bytes, layout: Layout, width: int, *, crnl: bool) -> list[pa.StringArray] | None:
-    """The columns of whole rows, text or null; None where they are not plain. crnl: whether lines end with both."""
+    r"""Return the columns of complete rows, text or null; None if the rows are not plain. crnl: whether lines end with
+    `\r\n`.
+    """
     if not width or layout.force_null or layout.force_not_null or not _plain(data, layout, crnl=crnl):
         return None
     if width > 1 and (data.startswith((b"\n", b"\r")) or b"\n\n" in data or b"\n\r" in data):
@@ -79,7 +81,7 @@ def _plain(data: bytes, layout: Layout, *, crnl: bool) -> bool:
 
 
 def _fields_quoted(data: bytes, layout: Layout) -> bool:
-    """Whether quotes stand only around whole fields, and doubled within."""
+    """Return whether quotes occur only around whole fields, and doubled within them."""
     if layout.quote not in data:
         return True
     raw = np.frombuffer(data, np.uint8)
@@ -91,7 +93,7 @@ def _fields_quoted(data: bytes, layout: Layout) -> bool:
     opening, closing = quotes[0::2], quotes[1::2]
     before = raw[np.maximum(opening - 1, 0)]
     begins = outside[before] | (opening == 0)
-    # Of two that stand side by side, the first must close what the second goes on with, which parity says already.
+    # Of two adjacent quotes, the first must close the field that the second opens again, which parity ensures already.
     ends = outside[raw[np.minimum(closing + 1, len(raw) - 1)]] | (closing == len(raw) - 1)
     return bool(begins.all() and ends.all())
 

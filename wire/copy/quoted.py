@@ -1,9 +1,13 @@
-"""CSV: a quote opens and closes; between two quotes nothing separates (CopyReadLineText, CopyReadAttributesCSV).
+"""CSV: delimiters and line ends between an opening and a closing quote do not separate (CopyReadLineText,
+CopyReadAttributesCSV).
 
-Where the escape is the quote itself, each one toggles, and one that opens directly behind one that closes is the quote that
-was meant. Another escape counts only between quotes, before a quote or itself, so that what a byte means depends on all
-before it. That is an automaton of three states over the few quotes and escapes there are; each of its steps is a function from
-states to states, and the functions are composed pairwise (a prefix scan), a logarithm of times over all bytes at once.
+Where the escape is the quote itself, each quote toggles between inside and outside, and a quote that opens directly
+behind one that closes is a doubled quote: one literal quote.
+
+A different escape character counts only between quotes, before a quote or before itself, so the meaning of a byte
+depends on all bytes before it. This is an automaton with three states, which runs over quotes and escapes only. Each of
+its steps is a function from states to states; the functions are composed pairwise (a prefix scan), which takes a
+logarithmic number of numpy operations over all of them.
 """
 
 from __future__ import annotations
@@ -18,10 +22,11 @@ from wire.copy.options import Layout
 from wire.types.byte_columns import Ints
 
 _OUTSIDE, _INSIDE, _ESCAPED = range(3)
-#: Functions of three states as numbers: the digits, to base three, are what each state becomes.
+#: Functions from states to states, for three states, as numbers: digit k, to base three, is the state that state k
+#: becomes.
 _FUNCTIONS: Final = np.array(list(itertools.product(range(3), repeat=3)), np.int64)
 _NUMBER: Final = np.array([9, 3, 1])
-#: _THEN[f, g]: f, then g.
+#: _THEN[f, g] is the composition: first f, then g.
 _THEN: Final = np.stack([_FUNCTIONS[:, f] @ _NUMBER for f in _FUNCTIONS])
 _QUOTE, _ESCAPE, _OTHER = (
     int(np.array(becomes) @ _NUMBER)
@@ -47,7 +52,7 @@ def marks(data: Bytes1D, layout: Layout) -> Marks:
 
 
 def _find_doubled_quotes(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
-    """The quotes, which all toggle; and those that are not part of a value."""
+    """Return the quotes, all of which toggle, and those that are not part of a value."""
     quotes = places(data, layout.quote)
     if not len(quotes):
         return quotes, quotes
@@ -57,7 +62,9 @@ def _find_doubled_quotes(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
 
 
 def _find_escaped_quotes(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
-    """The quotes that toggle; and, with the escapes before what they escape, what is not part of a value."""
+    """Return the quotes that toggle, and the bytes that are not part of a value: these quotes, and escapes before an
+    escaped byte.
+    """
     events = np.flatnonzero((data == layout.quote[0]) | (data == layout.escape[0]))
     if not len(events):
         return events, events
@@ -66,7 +73,7 @@ def _find_escaped_quotes(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
     apart = np.diff(events, prepend=events[0] - 1) != 1
     step = np.where(apart, _THEN[_OTHER, step], step)
     before = np.concatenate(([_OUTSIDE], _FUNCTIONS[_compose_steps(step)][:, _OUTSIDE][:-1]))
-    # Something else came between: an escape before it escapes nothing.
+    # Another byte came between: an escape that is not directly before a byte does not escape it.
     before = np.where(apart & (before == _ESCAPED), _INSIDE, before)
     toggles = events[is_quote & (before != _ESCAPED)]
     taken = events[before == _ESCAPED]
@@ -74,7 +81,7 @@ def _find_escaped_quotes(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
 
 
 def _compose_steps(steps: Ints) -> Ints:
-    """For each step, all up to it, one after the other."""
+    """Return for each step the composition of all steps up to it."""
     total, reach = steps.copy(), 1
     while reach < len(total):
         total[reach:] = _THEN[total[:-reach], total[reach:]]

@@ -1,12 +1,12 @@
-r"""Bytes as they arrive, cut into blocks of whole rows, and those into columns of text.
+"""The reader of COPY FROM: it cuts received bytes into blocks of whole rows, and blocks into columns of text.
 
     reader = RowReader(layout, ("a", "b"), encoding="UTF8")
     for piece in pieces: for block in reader.feed(piece): ...
     for block in reader.finish(): ...
 
-What is wrong with a row is said when its turn has come: the rows before it are given first, and then the error is raised, with
-the line (`Block.error`). How lines end is what the first one ends with; another end is an error, as a byte order mark or a lone
-carriage return would otherwise become part of a value.
+Errors keep the order of rows: the reader first returns the rows before a wrong one, then it raises the error with the
+line (`Block.error`). The end of the first line decides how lines end. A different line end later is an error, because a
+byte order mark or a lone carriage return would otherwise become part of a value.
 
 Source: PostgreSQL 15, copyfromparse.c (CopyReadLineText, NextCopyFromRawFields, NextCopyFrom).
 """
@@ -28,14 +28,16 @@ from wire.errors import BadCopyFileFormat, SqlError
 from wire.types.byte_columns import Ints
 from wire.types.client_encodings import codec
 
-#: Bytes that are taken apart at once, and the most that a row may have.
+#: The number of bytes that are split at once, and the maximum of a row.
 BLOCK_BYTES: Final = 2 << 20
 ROW_BYTES_MAX: Final = (1 << 30) - 1
 _END_OF_DATA: Final = b"\\."
 
 
 class RowReader:
-    """See the module's docstring. table, names: of the columns, for errors and headers. encoding: what the bytes are in."""
+    """The reader of the text formats (see the module's docstring). table, names: the table's name and those of the
+    columns, for errors and headers. encoding: the encoding of the bytes.
+    """
 
     def __init__(self, layout: Layout, table: str, names: Sequence[str], encoding: str) -> None:
         self._layout = layout
@@ -51,7 +53,7 @@ class RowReader:
         self._over = False
 
     def feed(self, piece: bytes) -> Iterator[Block]:
-        """The rows that are whole now, if they are many enough. What follows the end of the data counts for nothing."""
+        """Yield the complete rows, once there are enough of them. Bytes after the end of the data are ignored."""
         for at in range(0, len(piece), BLOCK_BYTES):
             if self._over:
                 return
@@ -60,7 +62,7 @@ class RowReader:
                 yield from self._blocks(final=False)
 
     def finish(self) -> Iterator[Block]:
-        """There is no more: the rest."""
+        """Yield the remaining rows: no more bytes will come."""
         if not self._over:
             self._held += self._decode_piece(b"", final=True)
             yield from self._blocks(final=True)
@@ -89,7 +91,7 @@ class RowReader:
     # -- plain rows ----------------------------------------------------------------------------------------------
 
     def _plain(self, *, final: bool) -> Block | None:
-        """All rows that are whole, if they are plain."""
+        """Return all complete rows, if they are plain."""
         if self._end == b"\r":
             return None
         data = bytes(self._held)
@@ -104,7 +106,7 @@ class RowReader:
             return None
         count, lines = len(columns[0]), data.count(b"\n")
         if self._end is None and count != lines:
-            return None  # how lines within quotes are counted depends on what follows
+            return None  # the count of lines within quotes depends on later bytes
         self._end = self._end or b"\n"
         del self._held[:size]
         self._wanted = len(self._held) + BLOCK_BYTES
@@ -119,7 +121,7 @@ class RowReader:
         )
 
     def _again(self, data: bytes, lines: int) -> Rows:
-        """Rows that were plain, with their places."""
+        """Return rows that were read as plain, with their positions."""
         again = RowReader(self._layout, self._table, self._names, "UTF8")
         again._end, again._lines, again._held = self._end, lines, bytearray(data)
         return again._rows(final=True)[0]
@@ -127,7 +129,7 @@ class RowReader:
     # -- rows ----------------------------------------------------------------------------------------------------
 
     def _rows(self, *, final: bool) -> tuple[Rows, SqlError | None]:
-        """All rows that are whole, taken from what is held."""
+        """Take all complete rows out of the held bytes."""
         data = np.frombuffer(bytes(self._held), np.uint8)
         if final:
             data = self._terminate_last_row(data)
@@ -159,7 +161,7 @@ class RowReader:
         return quoted.marks(data, self._layout) if self._layout.csv else text.marks(data, self._layout)
 
     def _terminate_last_row(self, data: Bytes1D) -> Bytes1D:
-        """The last row with the end that it may lack."""
+        """Return the data with a line end after the last row, if it has none."""
         if not len(data):
             return data
         if not self._layout.csv and len(escapes := text.find_escapes(data)) and escapes[-1] == len(data) - 1:
@@ -179,7 +181,7 @@ class RowReader:
         return self._columns.add_context(BadCopyFileFormat("unterminated CSV quoted field"), number, line)
 
     def _upto_end_of_data(self, data: Bytes1D, marks: Marks) -> tuple[Bytes1D, Marks, SqlError | None]:
-        r"""The data before a line `\.`, if there is one. In the text format it may stand nowhere else."""
+        r"""Return the data before a line `\.`, if there is one. In the text format `\.` is an error anywhere else."""
         raw = data.tobytes()
         at = raw.find(_END_OF_DATA)
         if at < 0:
@@ -199,10 +201,10 @@ class RowReader:
         return data, marks, None
 
     def _row_ends(self, data: Bytes1D, marks: Marks, *, final: bool) -> tuple[Ints, Ints, SqlError | None]:
-        """Where rows end and the next ones begin; and what is wrong behind the last of them."""
+        """Return the positions where rows end and where the next ones begin, and the error after the last of them."""
         ends = marks.separators[marks.ends]
         if not final and len(ends) and ends[-1] == len(data) - 1 and data[ends[-1]] == 13:
-            ends = ends[:-1]  # whether a newline follows is not known yet
+            ends = ends[:-1]  # a newline may still follow
         if not len(ends):
             return ends, ends, None
         if self._end is None:
@@ -249,7 +251,7 @@ class RowReader:
         firsts = np.concatenate(([0], np.flatnonzero(is_end) + 1))
         lines = self._lines + 1 + np.arange(len(stops))
         if self._layout.csv and len(marks.marked):
-            # Ends of lines within quotes count too; on the first line PostgreSQL does not know yet what ends one.
+            # Line ends within quotes count as lines too; on the first line PostgreSQL does not know yet how lines end.
             counts = data == (10 if self._end == b"\n" else 13)
             if not known and len(stops):
                 counts[: stops[0]] = data[: stops[0]] == 13

@@ -1,8 +1,8 @@
-r"""PostgreSQL's text format: a backslash takes the next byte's meaning away, or gives it another (CopyReadAttributesText).
+r"""PostgreSQL's text format: a backslash escapes the next byte, or gives it a special meaning (CopyReadAttributesText).
 
-A backslash is itself taken where the run of backslashes that it stands in has an odd number before it. What follows one that is
-not: a letter of `bfnrtv`, up to three octal digits, `x` and up to two hexadecimal ones, or a byte that stands for itself, a
-delimiter or the end of a line too. `\.` alone on a line is the end of the data.
+A backslash is itself escaped if an odd number of backslashes stands directly before it. An unescaped backslash is
+followed by a letter of `bfnrtv`, by up to three octal digits, by `x` and up to two hexadecimal digits, or by a byte
+that stands for itself, which may be a delimiter or a line end. `\.` alone on a line is the end of the data.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LETTERS: Final = {b"b": 8, b"f": 12, b"n": 10, b"r": 13, b"t": 9, b"v": 11}
 _MEANS: Final = np.arange(256, dtype=np.uint8)
 for _letter, _byte in _LETTERS.items():
     _MEANS[_letter[0]] = _byte
-#: The value of a byte as a digit; 255 for what is none.
+#: The value of a byte as a digit; 255 for a byte that is not a digit.
 _HEX: Final = np.full(256, 255, np.int64)
 _HEX[list(b"0123456789")] = range(10)
 _HEX[list(b"abcdef")] = _HEX[list(b"ABCDEF")] = range(10, 16)
@@ -40,7 +40,7 @@ def marks(data: Bytes1D, layout: Layout) -> Marks:
 
 
 def find_escapes(data: Bytes1D) -> Ints:
-    """The backslashes that are not themselves taken by one."""
+    """Return the backslashes that are not themselves escaped."""
     found = places(data, b"\\")
     if not len(found):
         return found
@@ -54,7 +54,7 @@ def _meanings(data: Bytes1D, escapes: Ints) -> tuple[Ints, Ints, Bytes1D]:
     """Return the bytes of escapes to drop, those to replace, and the bytes that replace them."""
     if not len(escapes):
         return empty_ints(), empty_ints(), np.empty(0, np.uint8)
-    # Three bytes behind each, zeros beyond the end of the data: no digits.
+    # The three bytes after each escape; zeros, which are not digits, beyond the end of the data.
     behind = np.concatenate((data, np.zeros(3, np.uint8)))
     one, two, three = (behind[escapes + i] for i in (1, 2, 3))
     digits = [_HEX[byte] for byte in (one, two, three)]
@@ -67,7 +67,7 @@ def _meanings(data: Bytes1D, escapes: Ints) -> tuple[Ints, Ints, Bytes1D]:
         value = np.where(octal[0] & (count > place), value * 8 + digits[place], value)
     by = np.where(octal[0], value & 255, by)
     by = np.where(is_hex, np.where(count == 3, digits[1] * 16 + digits[2], digits[1]), by)
-    # The last byte of an escape stays, in its meaning; the others go.
+    # The last byte of an escape is kept and replaced by its meaning; the others are dropped.
     last = escapes + count
     drop = np.concatenate([escapes, *((escapes + i)[count > i] for i in (1, 2))])
     return drop, last, by.astype(np.uint8)

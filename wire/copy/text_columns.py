@@ -1,6 +1,6 @@
-"""Rows of a text or CSV copy as columns of text: each row judged, and what is wrong said with its line.
+"""Rows of a text or CSV copy as columns of text. Each row is checked, and errors name its line.
 
-`wire.copy.reader` cuts bytes into rows, and has these made columns.
+`wire.copy.reader` cuts bytes into rows and uses this module to turn them into columns.
 
 Source: PostgreSQL 15, copyfromparse.c (NextCopyFromRawFields, NextCopyFrom), copyfrom.c (CopyFromErrorCallback).
 """
@@ -22,14 +22,15 @@ from wire.errors import BadCopyFileFormat, CharacterNotInRepertoire, SqlError
 from wire.types.byte_columns import Bools, Ints, offsets_of
 from wire.types.client_encodings import from_client
 
-#: Characters of a line or a value that an error shows.
+#: The maximum number of characters of a line or a value that an error shows.
 _SHOWN: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A row with too few fields: those that it has, as columns of one row, and the number of its line. PostgreSQL reads them
-    before it misses the next one."""
+    """A row with too few fields: the fields that it has, as columns of one row, and the number of its line. PostgreSQL
+    reads these fields before it reports the missing one.
+    """
 
     columns: tuple[pa.Array, ...]
     line: int
@@ -37,10 +38,11 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """columns: one for each name, text or null. error: what comes after them; cut: the row that it is about, if that is too short.
+    """Rows as columns. columns: one for each name, text or null. error: the error after these rows; cut: the row that
+    the error is about, if that row is too short.
 
-    line: of a row, the number of the line on which it ends, and how it was sent, where that can be shown. numbers: those of all
-    rows; where they ascend one by one, the first.
+    line: returns for a row the number of the line on which it ends, and the row as it was sent, if that can be shown.
+    numbers: returns the line numbers of all rows; if they ascend one by one, the first.
     """
 
     columns: tuple[pa.Array, ...]
@@ -52,7 +54,9 @@ class Block:
 
 
 class TextColumns:
-    """The columns of one copy. table, names: of the columns, for errors and headers. encoding: as errors name it."""
+    """Makes the columns of one COPY. table, names: the table's name and those of the columns, for errors and headers.
+    encoding: the name that errors use.
+    """
 
     def __init__(self, layout: Layout, table: str, names: Sequence[str], encoding: str) -> None:
         self._layout = layout
@@ -61,7 +65,7 @@ class TextColumns:
         self._encoding = encoding
 
     def block(self, rows: Rows, error: SqlError | None) -> Block:
-        """Rows as columns, up to the first that is wrong. error: what comes after them."""
+        """Return the rows before the first invalid one as columns. error: the error after these rows."""
         count, wrong = self._first_wrong(rows)
         cut = None
         if wrong is not None:
@@ -77,7 +81,9 @@ class TextColumns:
         return Cut(self._columns(row, width), int(row.lines[0]))
 
     def _first_wrong(self, rows: Rows) -> tuple[int, SqlError | None]:
-        """The first row that has not as many fields as there are columns, or is no text; and what is said of it."""
+        """Return the number of the first row that has another number of fields than there are columns, or is not valid
+        text, and its error.
+        """
         found: list[tuple[int, SqlError]] = []
         widths = rows.widths()
         wrong = widths != len(self._names)
@@ -93,7 +99,7 @@ class TextColumns:
         return min(found, key=lambda item: item[0]) if found else (rows.count, None)
 
     def _broken_text(self, rows: Rows) -> tuple[int, SqlError] | None:
-        """The first row whose bytes are no UTF-8."""
+        """Return the first row whose bytes are not UTF-8, and its error."""
         raw = rows.data.tobytes()
         error: SqlError
         try:
@@ -125,7 +131,7 @@ class TextColumns:
         if number in layout.force_null:
             nulls = nulls | np.asarray(pc.equal(values, pa.scalar(layout.null, pa.binary())))
         if number in layout.force_not_null:
-            # A null that may not be one is the text that it is written as.
+            # In a column of FORCE_NOT_NULL, a field that looks like a null is text.
             nulls = nulls & ~written
         some, null = bool(nulls.any()), pa.array(nulls)
         if escaped:
@@ -134,7 +140,7 @@ class TextColumns:
         return pc.if_else(null, pa.scalar(None, pa.string()), texts) if some else texts
 
     def _require_text(self, values: pa.BinaryArray, rows: Rows) -> None:
-        """Escapes may have made bytes that are no text."""
+        """Check that values are valid text: escapes may have made bytes that are not."""
         offsets = offsets_of(values)
         raw = values.buffers()[2]
         data = b"" if raw is None else memoryview(raw)[offsets[0] : offsets[-1]].tobytes()
@@ -151,7 +157,7 @@ class TextColumns:
             raise self.add_context(error, int(rows.lines[row]), rows.line(row)) from None
 
     def header_error(self, row: Rows) -> SqlError | None:
-        """The error of a header that does not name the columns."""
+        """Return the error of a header that does not name the columns."""
         fields = row.fields().cast(pa.string()).to_pylist()
         nulls = row.equal(self._layout.null) & ~row.has_mark()
         context = int(row.lines[0])
@@ -166,12 +172,12 @@ class TextColumns:
         return None
 
     def add_context(self, error: SqlError, line: int, text: bytes | None = None) -> SqlError:
-        """The error, with the line that it is about."""
+        """Add the line that an error is about to the error."""
         error.context = context(self._table, line, text)
         return error
 
     def wrong_bytes(self, error: UnicodeDecodeError) -> SqlError:
-        """The error of bytes that are no text."""
+        """Return the error for bytes that are not valid text."""
         wrong = " ".join(f"0x{byte:02x}" for byte in error.object[error.start : max(error.end, error.start + 1)])
         return CharacterNotInRepertoire(f'invalid byte sequence for encoding "{self._encoding}": {wrong}')
 
@@ -184,12 +190,12 @@ def _is_text(raw: bytes) -> bool:
 
 
 def line_of(rows: Rows, row: int) -> tuple[int, bytes]:
-    """The number of the line on which a row ends, and how the row was sent."""
+    """Return the number of the line on which a row ends, and the row as it was sent."""
     return int(rows.lines[row]), rows.line(row)
 
 
 def context(table: str, line: int, text: bytes | str | None = None, column: str | None = None) -> str:
-    """The place of an error in the input (CopyFromErrorCallback). text: the line's, or the column's value."""
+    """Return the place of an error in the input (CopyFromErrorCallback). text: the line, or the column's value."""
     where = f"COPY {table}, line {line}"
     if column is not None:
         where += f", column {column}"

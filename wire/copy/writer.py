@@ -1,7 +1,8 @@
-"""Rows as COPY writes them: a CopyData message each, or a line of a file; all rows of a batch at once (copyto.c: CopyOneRowTo).
+"""Rows as COPY TO writes them: one CopyData message, or one line of a file, for each row; all rows of a batch are
+written at once (copyto.c: CopyOneRowTo).
 
-One row a message is what the protocol's chapter promises, and drivers take rows apart by it. The messages are put together as
-those of `wire.pg.datarow` are: columns of bytes side by side, joined with one kernel.
+The protocol's chapter promises one row a message, and drivers split rows by messages. The messages are built as those
+of `wire.pg.datarow` are: columns of bytes side by side, joined with one kernel.
 """
 
 from __future__ import annotations
@@ -32,14 +33,15 @@ from wire.types.output import EncodedColumn, OutputSettings, text_column
 
 _BATCH_BYTES_MAX: Final = 1 << 28
 _MESSAGE: Final = b"d"
-#: Bytes that have a letter in the text format.
+#: Bytes that are escaped with a letter in the text format.
 _LETTERS: Final = {8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r"}
 
 
 class RowWriter:
-    """Writes the batches of one COPY. columns: what the batches' columns are. settings: with the encoding of the result.
+    """Writes the batches of one COPY. columns: descriptions of the batches' columns. settings: the output settings,
+    with the encoding of the result.
 
-    names: what a header shows. framed: whether rows are messages.
+    names: the names in a header. framed: whether each row is a message.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class RowWriter:
         self._escapes = _csv_escapes(layout) if layout.csv else _text_escapes(layout)
 
     def header(self) -> memoryview:
-        """The line of the columns' names, if there is to be one."""
+        """Return the line of the columns' names, if a header is wanted."""
         layout, names = self._layout, self._names
         if layout.header == "none":
             return memoryview(b"")
@@ -69,7 +71,7 @@ class RowWriter:
         return self._messages(1, values)
 
     def encode(self, batch: pa.RecordBatch) -> memoryview:
-        """The messages of all rows. Raises SqlError for what a value's output function refuses."""
+        """Return the messages of all rows. Raises SqlError if a value's output function refuses the value."""
         if batch.num_rows > 1 and batch.nbytes > _BATCH_BYTES_MAX:
             middle = batch.num_rows // 2
             return memoryview(b"".join((self.encode(batch.slice(0, middle)), self.encode(batch.slice(middle)))))
@@ -93,7 +95,7 @@ class RowWriter:
         return pc.if_else(pc.is_valid(array), texts, pa.scalar(null.as_py(), pa.binary()))
 
     def _quote_texts(self, texts: pa.BinaryArray, *, forced: bool, lone: bool) -> pa.BinaryArray:
-        r"""CSV: what has a byte that means something, looks like a null or, alone, like the end of the data, in quotes."""
+        """Quote CSV values that have a special byte, look like a null or, alone in a row, like the end of the data."""
         layout = self._layout
         if forced:
             wanted = np.ones(len(texts), np.bool_)
@@ -144,7 +146,7 @@ def _text_escapes(layout: Layout) -> tuple[Bytes2D, Ints]:
 
 
 def _csv_escapes(layout: Layout) -> tuple[Bytes2D, Ints]:
-    """The same between CSV's quotes."""
+    """Return the same for text between CSV's quotes."""
     table = [bytes([byte]) for byte in range(256)]
     for byte in (layout.quote[0], layout.escape[0]):
         table[byte] = layout.escape + bytes([byte])
@@ -156,7 +158,7 @@ def _pad_table(table: Sequence[bytes]) -> tuple[Bytes2D, Ints]:
 
 
 def _has(texts: pa.BinaryArray, special: Bools) -> Bools:
-    """Tell which texts have a special byte."""
+    """Return which texts have a special byte."""
     offsets = offsets_of(texts)
     found = special[data_of(texts)[offsets[0] : offsets[-1]]]
     counts = np.concatenate(([0], np.cumsum(found)))
@@ -165,7 +167,7 @@ def _has(texts: pa.BinaryArray, special: Bools) -> Bools:
 
 
 def _expand_escapes(texts: pa.BinaryArray, escapes: tuple[Bytes2D, Ints], rows: Bools | None) -> pa.BinaryArray:
-    """The texts with what stands for their bytes; only those of `rows`, where some are given."""
+    """Replace the bytes of texts by their escapes, only in `rows` if given."""
     table, widths = escapes
     offsets = offsets_of(texts)
     data = data_of(texts)[offsets[0] : offsets[-1]]

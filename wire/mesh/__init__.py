@@ -1,6 +1,7 @@
 """The member protocol, sans-IO: credit arithmetic, framing, messages, and the two machines of a data connection.
 
-`credits` counts, `framing` cuts bytes into frames, `messages` says what is in them, `channel` holds the state of one data
-connection at its two ends. `control_messages` and `control_channel` are the same for the connection that a pair of members
-keeps. Nothing here owns a socket, knows Arrow, or reads a clock.
+`credits` does the credit arithmetic, `framing` cuts bytes into frames, `messages` defines the contents of frames, and
+`channel` holds the state of each end of a data connection. `control_messages` and `control_channel` do the same for the
+control connection that each pair of members keeps open. This package owns no socket, does not know Arrow, and reads no
+clock.
 """

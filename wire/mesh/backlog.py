@@ -1,5 +1,5 @@
-"""The batches of a stream at its sender: those that wait for credit and, where the stream outlives its connections, those that the
-receiver has not confirmed. No I/O.
+"""The batches of a stream at its sender: batches that wait for credit and, if the stream outlives its connections,
+batches that the receiver has not confirmed yet. No I/O.
 
 Batches are numbered from 0 over all connections that carry the stream. With F = first, S = sent, O = offered:
 
@@ -7,8 +7,8 @@ Batches are numbered from 0 over all connections that carry the stream. With F =
     F = S               nothing is kept (`keeps` is false): a batch leaves when it is sent
     F <= C <= S         the receiver has confirmed C batches: F becomes C
 
-What is kept is bounded by credit: a receiver confirms with each grant, so the bytes of batches F to S - 1 are at most a window, or
-one batch larger than it.
+Credit bounds the kept batches: a receiver confirms with each grant, so batches F to S - 1 have at most the bytes of a
+window, or are one batch larger than it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 
 class BacklogError(Exception):
-    """The receiver counts batches that were not sent, or asks for one that it has confirmed."""
+    """The receiver counts batches that were not sent, or asks for a batch that it has confirmed."""
 
 
 class Outgoing(NamedTuple):
-    """A batch (`rows` > 0) or the bare end of the stream."""
+    """A batch (`rows` > 0), or the end of the stream without a batch."""
 
     body: memoryview
     rows: int
@@ -30,7 +30,9 @@ class Outgoing(NamedTuple):
 
 
 class Backlog:
-    """See the module's docstring. keeps: whether sent batches stay until they are confirmed."""
+    """The batches at the sender (see the module's docstring). keeps: whether sent batches are kept until they are
+    confirmed.
+    """
 
     def __init__(self, *, keeps: bool = False) -> None:
         self.keeps = keeps
@@ -49,18 +51,18 @@ class Backlog:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the receiver has all that was offered."""
+        """Whether the receiver has confirmed everything that was offered."""
         return self.keeps and self.first == self.offered_count
 
     def add(self, batch: Outgoing) -> None:
         self._batches.append(batch)
 
     def peek(self) -> Outgoing:
-        """The next batch to send. The caller sees that one is pending."""
+        """Return the next batch to send. The caller ensures that one is pending."""
         return self._batches[self.sent - self.first]
 
     def pop(self) -> Outgoing:
-        """The next batch, which is sent now."""
+        """Remove and return the next batch, which the caller sends now."""
         batch = self.peek()
         self.sent += 1
         if not self.keeps:
@@ -68,21 +70,21 @@ class Backlog:
         return batch
 
     def confirm(self, batches: int) -> None:
-        """The receiver has so many batches. Raises BacklogError."""
+        """Note that the receiver has this many batches. Raises BacklogError."""
         if batches > self.sent:
             raise BacklogError(f"{batches} batches confirmed, {self.sent} sent")
         if self.keeps:
             self._drop_to(batches)
 
     def resume(self, batches: int) -> None:
-        """Another connection carries the stream: it goes on after the batches that the receiver has. Raises BacklogError."""
+        """Continue on another connection of the stream, after the batches that the receiver has. Raises BacklogError."""
         if batches < self.first:
             raise BacklogError(f"batch {batches} asked for, {self.first} confirmed")
         self.confirm(batches)
         self.sent = batches
 
     def keep_nothing(self) -> None:
-        """The receiver cannot confirm batches."""
+        """Stop keeping sent batches: the receiver cannot confirm batches."""
         self.keeps = False
         self._drop_to(self.sent)
 

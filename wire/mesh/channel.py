@@ -1,6 +1,6 @@
-"""The two ends of one data connection: bytes in, events out. Someone else owns the socket.
+"""The two ends of one data connection: bytes in, events out. The caller owns the socket.
 
-A data connection carries one stream and the whole of it, so order is TCP's:
+A data connection carries exactly one whole stream, so TCP's order is the stream's order:
 
     sender                       receiver
       PREFACE Open  ----------->
@@ -9,7 +9,8 @@ A data connection carries one stream and the whole of it, so order is TCP's:
                     <-----------  FlowControl
       Batch(last)   ----------->
 
-Either end may say Cancel; then, and after `last`, nothing follows. The states and what may happen in each:
+Either end may send Cancel. After Cancel, and after `last`, nothing follows. The states, and the messages allowed in
+each:
 
 | | sender says | receiver says |
 |---|---|---|
@@ -18,13 +19,15 @@ Either end may say Cancel; then, and after `last`, nothing follows. The states a
 | DONE | nothing | FlowControl, Cancel -> CLOSED |
 | CLOSED | nothing | nothing |
 
-What the sender sent before it heard a Cancel or Deny is passed over, not blamed on it.
+Messages that the sender sent before it received a Cancel or Deny are ignored; they are not protocol violations.
 
-A sender that is out of credit keeps exactly one pending batch: `offer` takes it, and takes no other until it has gone.
+A sender that is out of credit keeps exactly one pending batch: `offer` takes it, and accepts no other batch until it
+has been sent.
 
-**A stream that outlives its connections** (`Open.kept`). Its sender keeps what the receiver has not confirmed
-(`wire.mesh.backlog`); grants confirm, and so does the receiver's last word, after `last`. When the connection breaks, another one
-is opened with a higher attempt and the same backlog. `Ok` says how many batches the receiver has; the sender goes on after them:
+**A stream that outlives its connections** (`Open.kept`). The sender keeps the batches that the receiver has not
+confirmed (`wire.mesh.backlog`). Grants confirm batches, and so does the receiver's last message, which follows `last`.
+If the connection breaks, the sender opens another one with a higher attempt number and the same backlog. `Ok` says how
+many batches the receiver has; the sender continues after them:
 
     sender                       receiver
       Open(attempt 0, kept 0)  ->
@@ -35,8 +38,8 @@ is opened with a higher attempt and the same backlog. `Ok` says how many batches
       Batch(last)              ->
                                <-  FlowControl(batches 4)   and closes: everything is here
 
-Considered and rejected: many streams on one connection (TCP then blocks all for one), and a message per credit change
-(`ReceiveCredits.due` says when one is worth it).
+Considered and rejected: many streams on one connection (TCP's head-of-line blocking then lets one stream block all),
+and a message for each change of credit (`ReceiveCredits.due` says when a message is worth it).
 """
 
 from __future__ import annotations
@@ -75,7 +78,9 @@ class State(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class BatchArrived:
-    """A batch (`rows` > 0) or the bare end of the stream. `cost`: the bytes to `release` once it has left."""
+    """A batch (`rows` > 0), or the end of the stream without a batch. cost: the bytes to pass to `release` once the
+    batch has left.
+    """
 
     body: bytearray
     rows: int
@@ -83,9 +88,9 @@ class BatchArrived:
     cost: int
 
 
-#: What `DataReceiver` reports: the request to open, batches, the sender's own failure.
+#: The events of `DataReceiver`: the request to open, batches, the sender's own failure.
 ReceiverEvent = Open | BatchArrived | Cancel
-#: What `DataSender` reports: that it may send, that it was refused or stopped, that credit came.
+#: The events of `DataSender`: permission to send, refusal or cancellation, new credit.
 SenderEvent = Ok | Deny | Cancel | FlowControl
 
 _Chunks = tuple[bytes | memoryview, ...]
@@ -104,7 +109,9 @@ _RECEIVER_HEARS: Final[dict[State, tuple[type[Message], ...]]] = {
 
 
 class DataSender:
-    """The sending end of one stream. backlog: of a stream that outlives its connections; None: this one's own."""
+    """The sending end of one stream. backlog: the backlog of a stream that outlives its connections; None: the sender
+    makes its own.
+    """
 
     def __init__(self, opening: Open, backlog: Backlog | None = None) -> None:
         self.state = State.OPENING
@@ -116,29 +123,30 @@ class DataSender:
         self._announced = -1
 
     def opening_bytes(self) -> bytes:
-        """The connection's first bytes."""
+        """Return the connection's first bytes."""
         return PREFACE + encode(self._open)
 
     @property
     def has_pending(self) -> bool:
-        """Whether a batch waits for credit; then no other may be offered."""
+        """Whether a batch waits for credit. If so, no other batch may be offered."""
         return self._backlog.has_pending
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the receiver has said that it has everything."""
+        """Whether the receiver has confirmed the whole stream."""
         return self.state is State.DONE and self._backlog.is_confirmed
 
     def offer(self, body: memoryview | bytes, rows: int, *, last: bool = False) -> _Chunks:
-        """Send a batch, or keep it as the pending one. Returns what is to be written now."""
+        """Send a batch, or keep it as the pending one. Returns the bytes to write now."""
         if self.state is not State.OPEN or self.has_pending:
             raise LocalProtocolError(f"a batch was offered while {self.state.value}, pending: {self.has_pending}")
         self._backlog.add(Outgoing(memoryview(body).cast("B"), rows, last))
         return self.send_pending()
 
     def send_pending(self) -> _Chunks:
-        """Return the frames of pending batches, as far as credit now covers them; the announcement of a batch larger than the
-        window. To be called after each Ok and FlowControl."""
+        """Return the frames of the pending batches that credit now covers, and the announcement of a batch larger than
+        the window. The owner calls this after each Ok and FlowControl.
+        """
         chunks: list[bytes | memoryview] = []
         while self.state is State.OPEN and self.has_pending:
             size = len(self._backlog.peek().body)
@@ -162,14 +170,14 @@ class DataSender:
     def cancel(
         self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
     ) -> bytes:
-        """Give the stream up, telling why. Empty if it is over already."""
+        """Cancel the stream with an error. Returns the frame; empty if the stream has ended already."""
         if self.state in (State.DONE, State.CLOSED):
             return b""
         self.state = State.CLOSED
         return encode(Cancel(sqlstate, message, detail, hint, fields))
 
     def receive_data(self, data: bytes) -> list[SenderEvent]:
-        """The receiver's messages in `data`. Raises RemoteProtocolError."""
+        """Return the receiver's messages in `data`. Raises RemoteProtocolError."""
         return [self._receive(item) for item in self._reader.feed(data)]
 
     def _receive(self, item: Frame) -> SenderEvent:
@@ -232,7 +240,8 @@ class DataReceiver:
     def accept(self, window: int, *, batches: int = 0, held: int = 0) -> bytes:
         """Let the sender begin, with `window` bytes of credit.
 
-        batches: how many earlier connections of the stream have brought; held: bytes of them that are in memory.
+        batches: the number of batches that earlier connections of the stream have delivered. held: how many of their
+        bytes are still in memory.
         """
         if self.state is not State.OPENING or self.opening is None:
             raise LocalProtocolError(f"accepted while {self.state.value}")
@@ -250,7 +259,7 @@ class DataReceiver:
         return encode(Deny(reason, message))
 
     def cancel(self, sqlstate: str, message: str) -> bytes:
-        """Stop the sender. Empty if there is nothing to stop."""
+        """Stop the sender. Returns the frame; empty if there is nothing to stop."""
         if self.state not in (State.OPENING, State.OPEN):
             return b""
         self.state = State.CLOSED
@@ -258,22 +267,24 @@ class DataReceiver:
         return encode(Cancel(sqlstate, message))
 
     def release(self, cost: int) -> bytes:
-        """A batch of that cost has left (consumed, dropped or spooled): the grant to send, if one is due."""
+        """Note that a batch of this cost has left (consumed, dropped or spooled). Returns the grant to send, if one is
+        due.
+        """
         if self.credits is None:
             raise LocalProtocolError("released before the stream was open")
         self.credits.release(cost)
         return self._announcement(self.credits)
 
     def buffer(self) -> memoryview:
-        """The room for the next bytes; see `buffer_updated`."""
+        """Return the buffer for the next bytes; see `buffer_updated`."""
         return self._reader.buffer()
 
     def buffer_updated(self, count: int) -> Iterator[ReceiverEvent]:
-        """The events in the `count` bytes written to `buffer()`. Raises RemoteProtocolError."""
+        """Return the events in the `count` bytes written to `buffer()`. Raises RemoteProtocolError."""
         return self._events(self._reader.buffer_updated(count))
 
     def receive_data(self, data: bytes) -> Iterator[ReceiverEvent]:
-        """The events in `data`; to be exhausted before the next call. Raises RemoteProtocolError."""
+        """Return the events in `data`. The caller exhausts them before the next call. Raises RemoteProtocolError."""
         return self._events(self._reader.feed(data))
 
     def answers(self) -> bytes:
@@ -283,7 +294,7 @@ class DataReceiver:
         return self._announcement(self.credits)
 
     def confirmation(self) -> bytes:
-        """The last word on a stream that outlives its connections: all of it has arrived."""
+        """Return the last message on a stream that outlives its connections: all of it has arrived."""
         if self.state is not State.DONE or self.credits is None or self.opening is None or self.opening.kept is None:
             return b""
         return encode(FlowControl(self.credits.announced, self._batches))
@@ -355,4 +366,4 @@ class DataReceiver:
 
 
 class VersionMismatch(RemoteProtocolError):
-    """The peer speaks another version; it is told so with Deny("version")."""
+    """The peer speaks another protocol version. The answer is Deny("version")."""

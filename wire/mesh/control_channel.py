@@ -1,4 +1,4 @@
-"""One end of a control connection: bytes in, events out. Someone else owns the socket.
+"""One end of a control connection: bytes in, events out. The caller owns the socket.
 
     the end that dialled                        the end that accepted
       PREFACE Hello(nonce, identity) --------->
@@ -18,16 +18,17 @@
 | OPEN | whatever is not of the handshake | OPEN |
 | CLOSED | nothing | |
 
-Goodbye may come in every state but CLOSED, which it leads to.
+Goodbye is allowed in every state but CLOSED, and leads to CLOSED.
 
-**The handshake** is a challenge and response both ways: a proof is HMAC-SHA256, keyed by the cluster's secret, over the
-prover's role and the frames of Hello and Welcome as they went over the wire. Those hold both nonces (no replay), both
-identities and addresses (no relay in another's name), cluster and version (no downgrade); the role keeps a proof from being
-sent back to its maker. The end that dialled proves first, so that whoever merely connects is given nothing to guess the
-secret by. The secret keeps strangers out; it neither encrypts nor signs what follows.
+**The handshake** is a mutual challenge and response. A proof is HMAC-SHA256, keyed by the cluster's secret, over the
+prover's role and the frames of Hello and Welcome as they were sent. These frames hold both nonces (no replay), both
+identities and addresses (no relay in another member's name), and cluster and version (no downgrade). The role keeps a
+proof from being reflected to its maker. The end that dialled proves first, so that a stranger who only connects
+receives no proof against which it could test guesses of the secret. The secret keeps strangers out; it neither encrypts
+nor signs later messages.
 
-Considered and rejected: sending the secret (whoever pretends to be a member has it then), and a password-authenticated key
-exchange (protects short secrets from a false acceptor; a cluster's secret can as well be long).
+Considered and rejected: sending the secret (an impostor of a member would then have it), and a password-authenticated
+key exchange (it protects short secrets from a false acceptor; a cluster's secret can be long instead).
 """
 
 from __future__ import annotations
@@ -61,9 +62,9 @@ from wire.mesh.framing import (
 )
 from wire.mesh.messages import VERSION
 
-#: What a message may have for a header before its sender has proved anything.
+#: The maximum size of a header before its sender has proved its identity.
 HANDSHAKE_BYTES_MAX: Final = 4096
-#: The largest plan that a `start` may bring, and the largest page of a cursor.
+#: The maximum size of the plan in a `start`, and of a page of a cursor.
 BODY_BYTES_MAX: Final = 64 << 20
 
 
@@ -78,7 +79,7 @@ class State(enum.Enum):
 
 
 class Refused(RemoteProtocolError):
-    """The peer is not to be talked to. reason: what it is to be told with `ControlChannel.goodbye`."""
+    """The peer was refused in the handshake. reason: the reason to send with `ControlChannel.goodbye`."""
 
     def __init__(self, reason: GoodbyeReason, message: str) -> None:
         super().__init__(message)
@@ -87,19 +88,21 @@ class Refused(RemoteProtocolError):
 
 @dataclass(frozen=True, slots=True)
 class Introduced:
-    """The peer's identity; our turn: `proceed` or `goodbye`. The end that accepted has the proof of it, the other not yet."""
+    """The peer has stated its identity; the owner answers with `proceed` or `goodbye`. At the end that accepted, the
+    peer has proved it already; at the other end not yet.
+    """
 
     identity: Identity
 
 
 @dataclass(frozen=True, slots=True)
 class Established:
-    """The peer has proved itself to us, who dialled; the connection is open."""
+    """The peer has proved its identity to this end, which dialled; the connection is open."""
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A message of an open connection, or Goodbye. body: empty but for those that have one (`WITH_BODY`)."""
+    """A message of an open connection, or Goodbye. body: empty except for the messages in `WITH_BODY`."""
 
     message: ControlMessage
     body: bytearray
@@ -118,10 +121,10 @@ _HEARS: Final[dict[State, tuple[type[ControlMessage], ...]]] = {
 
 
 class ControlChannel:
-    """See the module's docstring.
+    """One end of a control connection (see the module's docstring).
 
-    identity, cluster, secret: this member's; the secret is not empty. nonce: NONCE_BYTES random bytes, used for this connection
-        only.
+    identity, cluster, secret: this member's; the secret is not empty. nonce: NONCE_BYTES random bytes, used for this
+        connection only.
     dialled: whether this end made the connection.
     """
 
@@ -139,12 +142,12 @@ class ControlChannel:
         self._peer = identity
 
     def opening_bytes(self) -> bytes:
-        """The first bytes of the end that dialled."""
+        """Return the first bytes of the end that dialled."""
         assert self.dialled, "the end that accepted waits to be spoken to"
         return PREFACE + self._hello
 
     def proceed(self) -> bytes:
-        """Go on with the peer that `Introduced` told of."""
+        """Continue the handshake with the peer of an `Introduced` event."""
         if self.state is not State.MEETING:
             raise LocalProtocolError(f"proceeded while {self.state.value}")
         if self.dialled:
@@ -154,7 +157,9 @@ class ControlChannel:
         return encode(Proof(self._code(by_dialler=self.dialled)))
 
     def send(self, message: ControlMessage, body: bytes = b"") -> tuple[bytes, ...]:
-        """The bytes of a message. Raises LocalProtocolError when the connection is not open, or the message too large."""
+        """Return the bytes of a message. Raises LocalProtocolError if the connection is not open, or the message too
+        large.
+        """
         if self.state is not State.OPEN:
             raise LocalProtocolError(f"{type(message).__name__} was sent while {self.state.value}")
         if len(body) > BODY_BYTES_MAX or (body and not isinstance(message, WITH_BODY)):
@@ -163,27 +168,31 @@ class ControlChannel:
         return (head, body) if body else (head,)
 
     def goodbye(self, reason: GoodbyeReason, message: str) -> bytes:
-        """End the connection, telling why. Empty when it has ended."""
+        """End the connection and tell the peer the reason. Returns the frame; empty if the connection has ended
+        already.
+        """
         if self.state is State.CLOSED:
             return b""
         self.state = State.CLOSED
         return encode(Goodbye(reason, message[:1000]))
 
     def buffer(self) -> memoryview:
-        """The room for the next bytes; see `buffer_updated`."""
+        """Return the buffer for the next bytes; see `buffer_updated`."""
         return self._reader.buffer()
 
     def buffer_updated(self, count: int) -> Iterator[ControlEvent]:
-        """The events in the `count` bytes written to `buffer()`; to be exhausted, each answered before the next is taken.
-        Raises RemoteProtocolError."""
+        """Return the events in the `count` bytes written to `buffer()`. The caller exhausts them, and answers each
+        before it takes the next.
+        Raises RemoteProtocolError.
+        """
         return self._events(self._reader.buffer_updated(count))
 
     def receive_data(self, data: bytes) -> Iterator[ControlEvent]:
-        """Return the events in `data`, like `buffer_updated`, for bytes already held."""
+        """Return the events in `data`, like `buffer_updated`, for bytes that the caller already has."""
         return self._events(self._reader.feed(data))
 
     def answers(self) -> bytes:
-        """Return the frames that the protocol itself sends; to be written when the events are exhausted."""
+        """Return the frames that the protocol itself sends. The caller writes them when the events are exhausted."""
         said, self._answers = b"".join(self._answers), []
         return said
 

@@ -1,14 +1,16 @@
-"""Messages of a control connection between two members. Typed structs in MessagePack; nothing a peer sends is code.
+"""Messages of a control connection between two members. They are typed structs in MessagePack; no data from a peer is
+executed as code.
 
 Names and fields are the network-protocol seed's (`start`, `cancel`, `check`, `check_response`) and the channel seed's
-(`open_channel`, `ok`, `deny`). Numbers begin at 64 (lower numbers belong to the data connection, `wire.mesh.messages`): 64 to 69
-introduce the two ends and keep them in touch (`wire.mesh.control_channel`), 70 and up are messages of their engines.
-A message that changes incompatibly gets a new number. A query is named by its token `initiator:local`, from which the
-initiator is read (3.1).
+(`open_channel`, `ok`, `deny`). Numbers begin at 64; lower numbers belong to the data connection (`wire.mesh.messages`).
+Numbers 64 to 69 are the handshake and the heartbeats (`wire.mesh.control_channel`); numbers from 70 on are messages of
+the members' engines. A message that changes incompatibly gets a new number. A query is named by its token
+`initiator:local`, from which the initiator is read (3.1).
 
-A `Start` carries the plan as its frame's body, in an encoding that only the engine knows (`engine.plan_ir.spec`). Messages of the
-members' servers (from 80) are in `server.cluster.routing`, `server.cluster.cursor_routing`, `server.cluster.notification_routing`
-and `server.cluster.activity_routing`; an answer carries rows, columns or a member's activity as its body.
+A `Start` carries the plan as the body of its frame, in an encoding that only the engine knows (`engine.plan_ir.spec`).
+Messages of the members' servers (from 80) are in `server.cluster.routing`, `server.cluster.cursor_routing`,
+`server.cluster.notification_routing` and `server.cluster.activity_routing`; an answer carries rows, columns or a
+member's activity as its body.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from wire.mesh.error_fields import ErrorFields
 from wire.mesh.messages import DenyReason, Message
 from wire.mesh.vocabulary import Vocabulary
 
-#: Bytes of randomness that each end adds to a handshake.
+#: Random bytes that each end adds to a handshake.
 NONCE_BYTES: Final = 32
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,63}\Z")]
@@ -29,7 +31,8 @@ ClusterName = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f]{1,63}\Z")]
 HostPort = Annotated[str, msgspec.Meta(max_length=262)]
 Nonce = Annotated[bytes, msgspec.Meta(min_length=NONCE_BYTES, max_length=NONCE_BYTES)]
 
-#: leave: the member ends in good order. redundant: the pair has a connection, or another one about to be. The others refuse.
+#: leave: the member shuts down normally. redundant: the pair has a connection already, or another one is about to be
+#: made. The other reasons are refusals.
 GoodbyeReason = Literal["leave", "redundant", "name", "secret", "version", "cluster"]
 
 
@@ -38,7 +41,7 @@ class ControlMessage(Message, frozen=True):
 
 
 class Identity(Message, frozen=True):
-    """The identity that a member states; the fields are `engine.contracts.mesh.MemberInfo`'s."""
+    """The identity that a member states. Its fields are those of `engine.contracts.mesh.MemberInfo`."""
 
     member: Name
     incarnation: Name
@@ -49,7 +52,7 @@ class Identity(Message, frozen=True):
 
 
 class Hello(ControlMessage, frozen=True):
-    """The end that dialled, first. version: of the protocol."""
+    """The first message of the end that dialled. version: the protocol's."""
 
     version: int
     cluster: ClusterName
@@ -58,7 +61,7 @@ class Hello(ControlMessage, frozen=True):
 
 
 class Welcome(ControlMessage, frozen=True):
-    """The answer to a `Hello`, with the same of the end that accepted."""
+    """The answer to a `Hello`: the same fields, about the end that accepted."""
 
     version: int
     cluster: ClusterName
@@ -67,33 +70,37 @@ class Welcome(ControlMessage, frozen=True):
 
 
 class Proof(ControlMessage, frozen=True):
-    """Proves that the sender knows the cluster's secret. The dialling end sends it first; the other end sends it as it accepts."""
+    """The proof that the sender knows the cluster's secret. The dialling end sends it first; the other end sends it as
+    it accepts.
+    """
 
     code: bytes
 
 
 class Heartbeat(ControlMessage, frozen=True):
-    """I am there. load: queries that I take part in. draining: I take no new ones."""
+    """A sign of life. load: the number of queries that the sender takes part in. draining: whether it refuses new ones."""
 
     load: int
     draining: bool
 
 
 class Goodbye(ControlMessage, frozen=True):
-    """The last message of a connection, and why."""
+    """The last message of a connection, with its reason."""
 
     reason: GoodbyeReason
     message: Annotated[str, msgspec.Meta(max_length=1000)]
 
 
 class Members(ControlMessage, frozen=True):
-    """Members that I am connected to: some of them, in as many messages as their number needs."""
+    """Members that the sender is connected to. A long list takes several messages."""
 
     members: tuple[Identity, ...]
 
 
 class Start(ControlMessage, frozen=True):
-    """Initiator to participant: run your fragments of this query, at once. participants: fixed, the initiator first."""
+    """Initiator to participant: run your fragments of this query, at once. participants: the fixed list, the initiator
+    first.
+    """
 
     query: str
     participants: tuple[str, ...]
@@ -102,7 +109,8 @@ class Start(ControlMessage, frozen=True):
 class Cancel(ControlMessage, frozen=True):
     """Participant to initiator, or initiator to participants: the query is over.
 
-    member: who wants it. sqlstate, message, detail, hint, fields: why; sqlstate 00000 is an end without an error (enough rows).
+    member: the member that cancels. sqlstate, message, detail, hint, fields: the error; sqlstate 00000 is an end
+    without an error (enough rows).
     """
 
     query: str
@@ -115,13 +123,13 @@ class Cancel(ControlMessage, frozen=True):
 
 
 class Check(ControlMessage, frozen=True):
-    """Participant to initiator: are these queries, of which I still hold something, running?"""
+    """Participant to initiator: are these queries, of which the participant still holds state, running?"""
 
     queries: tuple[str, ...]
 
 
 class CheckResponse(ControlMessage, frozen=True):
-    """Initiator to participant: those of them that are not."""
+    """Initiator to participant: those of the queries that are not running."""
 
     queries: tuple[str, ...]
 
@@ -129,8 +137,8 @@ class CheckResponse(ControlMessage, frozen=True):
 class OpenChannel(ControlMessage, frozen=True):
     """Sender's member to receiver's member: where is the receiving end of this stream?
 
-    request: the sender's own number for the answer. edge: of the query. receiver: the consuming instance's number;
-    sender: the producing instance's.
+    request: the sender's own number for the answer. edge: the query's. receiver: the number of the consuming instance;
+    sender: of the producing instance.
     """
 
     request: int
@@ -141,7 +149,7 @@ class OpenChannel(ControlMessage, frozen=True):
 
 
 class ChannelOk(ControlMessage, frozen=True):
-    """The answer: connect to host:port and introduce yourself with channel and token (`wire.mesh.messages.Open`)."""
+    """The answer to `OpenChannel`: connect to host:port and send channel and token (`wire.mesh.messages.Open`)."""
 
     request: int
     channel: str
@@ -151,7 +159,7 @@ class ChannelOk(ControlMessage, frozen=True):
 
 
 class ChannelDeny(ControlMessage, frozen=True):
-    """The answer: not now (`unknown`: ask again later) or not any more."""
+    """The answer to `OpenChannel`: not yet (`unknown`: ask again later) or no longer."""
 
     request: int
     reason: DenyReason
@@ -159,9 +167,10 @@ class ChannelDeny(ControlMessage, frozen=True):
 
 
 class Produced(ControlMessage, frozen=True):
-    """Sender's member to receiver's member: instance `sender` of the edge's producer is done; `rows`: the streams it opened,
-    by partition, each with the number of its rows as Spark's result of the task reports it. Sent where the streams were not known
-    before (Spark's partitions)."""
+    """Sender's member to receiver's member: instance `sender` of the edge's producer has finished. rows: the streams
+    that it opened, by partition, each with the number of its rows as Spark reports it in the task's result. It is sent
+    if the streams were not known before (Spark's partitions).
+    """
 
     query: str
     edge: int
@@ -171,37 +180,44 @@ class Produced(ControlMessage, frozen=True):
 
 
 class Counted(ControlMessage, frozen=True):
-    """Participant to initiator, when its part of an EXPLAIN ANALYZE is over. counters: as the engine names them."""
+    """Participant to initiator: its part of an EXPLAIN ANALYZE has ended. counters: named as the engine names them."""
 
     query: str
     counters: tuple[tuple[str, int], ...]
 
 
 class CancelRequest(ControlMessage, frozen=True):
-    """Member to member: a client's CancelRequest for a session that, by its process id, is yours. key: the proof."""
+    """Member to member: a client's CancelRequest for a session that belongs to the receiver by its process id. key: the
+    cancel key.
+    """
 
     pid: int
     key: bytes
 
 
 class CancelBackend(ControlMessage, frozen=True):
-    """Member to member: pg_cancel_backend, or pg_terminate_backend, of a session that, by its process id, is yours."""
+    """Member to member: pg_cancel_backend, or pg_terminate_backend, of a session that belongs to the receiver by its
+    process id.
+    """
 
     pid: int
     terminate: bool
 
 
 class Notified(ControlMessage, frozen=True):
-    """Member to all members: a transaction of session `pid` has said this with NOTIFY, a channel and a payload each."""
+    """Member to all members: a transaction of session `pid` has sent these notifications with NOTIFY, each a channel
+    and a payload.
+    """
 
     pid: int
     notifications: tuple[tuple[str, str], ...]
 
 
 class DescribeCursor(ControlMessage, frozen=True):
-    """Member to initiator: what columns has this query's cursor? request: the asking member's own number for the answer.
+    """Member to initiator: which columns does this query's cursor have? request: the sender's own number for the
+    answer.
 
-    user, database: those of the session that asks; the cursor's own have to be the same.
+    user, database: those of the session that asks; they must be the same as the cursor's.
     """
 
     request: int
@@ -211,10 +227,11 @@ class DescribeCursor(ControlMessage, frozen=True):
 
 
 class MoveCursor(ControlMessage, frozen=True):
-    """Member to initiator: a FETCH or MOVE of this query's cursor, or what is left of one after a page.
+    """Member to initiator: a FETCH or MOVE of this query's cursor, or the rest of one after a page.
 
-    count: None is ALL. rows: whether they are wanted, or only their number (MOVE). page_bytes: of the answer, about.
-    position: where the cursor has to stand, if this goes on with a FETCH.
+    count: None is ALL. rows: whether the rows are wanted, or only their number (MOVE). page_bytes: the approximate size
+        of the answer.
+    position: the position that the cursor must have, if this continues a FETCH.
     """
 
     request: int
@@ -238,10 +255,10 @@ class CloseCursor(ControlMessage, frozen=True):
 
 
 class ReadPartition(ControlMessage, frozen=True):
-    """Member to initiator: the next rows of this query's cursor, for the session that reads one of its partitions.
+    """Member to initiator: return the next rows of this query's cursor to the session that reads one of its partitions.
 
-    statement: a digest of the query's text, which has to be the cursor's. partition: from 1 to `partitions`. page_bytes: of
-    the answer, about. first: whether the partition is asked for, rather than gone on with.
+    statement: a digest of the query's text, which must be the cursor's. partition: from 1 to `partitions`. page_bytes:
+    the approximate size of the answer. first: whether this is the first request for the partition.
     """
 
     request: int
@@ -256,16 +273,19 @@ class ReadPartition(ControlMessage, frozen=True):
 
 
 class CursorDescribed(ControlMessage, frozen=True):
-    """The answer, with the columns as its body (`wire.mesh.cursor_columns`). binary: as it was declared."""
+    """The answer to `DescribeCursor`, with the columns as its body (`wire.mesh.cursor_columns`). binary: as the cursor
+    was declared.
+    """
 
     request: int
     binary: bool
 
 
 class CursorMoved(ControlMessage, frozen=True):
-    """The answer; body: the rows as an Arrow IPC stream, empty if there are none.
+    """The answer to `MoveCursor` and `ReadPartition`. The body has the rows as an Arrow IPC stream; it is empty if
+    there are none.
 
-    passed: how many rows. position: where the cursor stands now. last: whether the movement is over.
+    passed: the number of rows. position: the cursor's position now. last: whether the movement is complete.
     """
 
     request: int
@@ -275,13 +295,13 @@ class CursorMoved(ControlMessage, frozen=True):
 
 
 class CursorClosed(ControlMessage, frozen=True):
-    """The answer: nothing of it is left."""
+    """The answer to `CloseCursor`: the cursor is closed."""
 
     request: int
 
 
 class CursorRefused(ControlMessage, frozen=True):
-    """The answer: an error, as the client is to see it."""
+    """The answer to a request about a cursor: an error, as the client is to see it."""
 
     request: int
     sqlstate: str
@@ -292,21 +312,24 @@ class CursorRefused(ControlMessage, frozen=True):
 
 
 class CursorSettled(ControlMessage, frozen=True):
-    """Member to initiator: what you answered to this MoveCursor or ReadPartition is with the client."""
+    """Member to initiator: the client has received your answer to this MoveCursor or ReadPartition."""
 
     request: int
 
 
 class CursorAbandoned(ControlMessage, frozen=True):
-    """Member to initiator: nobody waits for this MoveCursor or ReadPartition any more, and what it has passed is lost."""
+    """Member to initiator: nobody waits for this MoveCursor or ReadPartition any more, and the rows that it has passed
+    are lost.
+    """
 
     request: int
 
 
 class AskActivity(ControlMessage, frozen=True):
-    """Member to member: what do you and your clients do? request: the asking member's own number for the answer.
+    """Member to member: what are you and your clients doing? request: the asking member's own number for the answer.
 
-    parts: which of the answer's parts are wanted (`server.monitor.activity`). query: only what concerns this one; empty: all.
+    parts: the wanted parts of the answer (`server.monitor.activity`). query: only the activity of this query; empty:
+    everything.
     """
 
     request: int
@@ -321,22 +344,24 @@ class AskActivity(ControlMessage, frozen=True):
 
 
 class ActivityAnswer(ControlMessage, frozen=True):
-    """The answer; body: the parts, an encoding of the servers' (`engine.contracts.activity.Answer`)."""
+    """The answer to `AskActivity`. The body has the parts, in an encoding of the servers'
+    (`engine.contracts.activity.Answer`).
+    """
 
     request: int
 
 
 class CancelStatement(ControlMessage, frozen=True):
-    """Member to initiator: cancel this statement, by its id, if it is not over."""
+    """Member to initiator: cancel the statement with this id, if it has not ended."""
 
     query: str
 
 
 class ResetStatements(ControlMessage, frozen=True):
-    """Member to member: forget what was counted of statements. The answer is an `ActivityAnswer` without a body.
+    """Member to member: reset the counters of statements. The answer is an `ActivityAnswer` without a body.
 
-    request: the asking member's own number for the answer; 0: none is wanted. user: of whom; None: of all. query_id: of which
-    statement; 0: of all.
+    request: the asking member's own number for the answer; 0: no answer is wanted. user: the role whose statements are
+    reset; None: all roles. query_id: the statement to reset; 0: all.
     """
 
     request: int
@@ -346,7 +371,7 @@ class ResetStatements(ControlMessage, frozen=True):
 
 #: The messages that may have a body.
 WITH_BODY: Final = (Start, CursorDescribed, CursorMoved, ActivityAnswer)
-#: The first message's number, by which a control connection is told from a data connection.
+#: The number of the first message, by which a control connection is distinguished from a data connection.
 HELLO_KIND: Final = 64
 _VOCABULARY: Final = Vocabulary[ControlMessage](
     {

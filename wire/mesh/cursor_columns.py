@@ -1,7 +1,7 @@
-"""The columns of a cursor as one member tells them to another: the body of a `CursorDescribed`.
+"""The columns of a cursor as members send them to each other: the body of a `CursorDescribed`.
 
-All that RowDescription and the encoding of rows need (`engine.contracts.sessions.ResultColumn`), in typed structs. In the body
-and not in the message, since 1,600 columns with long names are more than a header holds.
+The body has everything that RowDescription and the encoding of rows need (`engine.contracts.sessions.ResultColumn`), in
+typed structs. It is the body and not part of the message, since 1,600 columns with long names do not fit into a header.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ColumnType(Message, frozen=True):
 
 
 class CursorColumn(Message, frozen=True):
-    """One column. table_oid, attribute: where it is a plain table column, else 0."""
+    """One column. table_oid, attribute: the table and number of a plain table column, else 0."""
 
     name: str
     type: ColumnType
@@ -46,7 +46,7 @@ def encode_columns(columns: Sequence[CursorColumn]) -> bytes:
 
 
 def decode_columns(body: bytes | bytearray) -> tuple[CursorColumn, ...]:
-    """Raises RemoteProtocolError."""
+    """Decode the columns of a body. Raises RemoteProtocolError."""
     try:
         return _DECODER.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

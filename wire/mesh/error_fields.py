@@ -1,8 +1,8 @@
-"""An error's fields beyond its texts, as they travel between members: where in the statement, in what context, and which objects
-it is about. A client gets them from whichever member found the error.
+"""The fields of an error beyond its texts, as members send them to each other: the position in the statement, the
+context, and the objects that the error is about. With them a client sees the same error whichever member found it.
 
-They are one field of the messages that carry errors, the last, and may be absent: a member of an older version sends none, and
-ignores those that it is sent.
+These fields are one field of each message that carries an error. It is the message's last field and may be absent: a
+member of an older version does not send it, and ignores it when it receives it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import msgspec
 
 from wire.errors import About, SqlError
 
-#: Of a context, whose length nobody bounds; names have 63 bytes.
+#: The maximum length of a context, which is otherwise unbounded; names have at most 63 bytes.
 _CONTEXT_MAX: Final = 4096
 
 
 class ErrorFields(msgspec.Struct, frozen=True, array_like=True):
-    """The fields of `wire.errors.SqlError` of the same names."""
+    """The fields of `wire.errors.SqlError` with the same names."""
 
     position: int | None = None
     context: str | None = None
@@ -26,7 +26,7 @@ class ErrorFields(msgspec.Struct, frozen=True, array_like=True):
 
 
 def fields_of(error: SqlError) -> ErrorFields | None:
-    """None: it has none."""
+    """Return the fields of an error; None if it has none."""
     if error.position is None and error.context is None and error.about is None:
         return None
     context = None if error.context is None else error.context[:_CONTEXT_MAX]
@@ -34,7 +34,7 @@ def fields_of(error: SqlError) -> ErrorFields | None:
 
 
 def error_from_fields(sqlstate: str, message: str, detail: str, hint: str, fields: ErrorFields | None) -> SqlError:
-    """The error that a message tells of; empty texts are none."""
+    """Return the error that a message carries. Empty texts become None."""
     more = fields or ErrorFields()
     error = SqlError(
         message,

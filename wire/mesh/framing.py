@@ -1,15 +1,16 @@
 """Frames of the member protocol: cutting a byte stream into them, and building them.
 
-A frame is a fixed prefix, a header (one MessagePack struct of `wire.mesh.messages`) and a body of raw bytes (Arrow IPC):
+A frame is a fixed prefix, a header (one MessagePack struct of `wire.mesh.messages`) and a body of raw bytes (Arrow
+IPC):
 
     kind: u16 | header length: u16 | body length: u32 | header | body        big-endian
 
-A connection starts with `PREFACE`, so that whoever speaks something else is refused at its first bytes instead of being
-taken for a frame of absurd length. The protocol's version is in the opening message.
+A connection starts with `PREFACE`, so that a peer that speaks another protocol is refused at its first bytes; these
+would otherwise be read as a frame of absurd length. The protocol's version is in the opening message.
 
-`FrameReader` gives the buffer to read into (`buffer`, `buffer_updated`), so that a body of a megabyte is received straight into its
-own memory and nothing copies it; `feed` is the same for bytes one already has. The sizes of header and body are checked against
-`header_limit` and `body_limit` before any of them is allocated.
+`FrameReader` offers the buffer into which the caller receives (`buffer`, `buffer_updated`), so a body of a megabyte is
+received into its own memory without a copy. `feed` does the same for bytes that the caller already has. The sizes of
+header and body are checked against `header_limit` and `body_limit` before memory for them is allocated.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ _SCRATCH_BYTES: Final = 1 << 16
 
 
 class LocalProtocolError(Exception):
-    """We did something that this connection's state does not allow."""
+    """This end did something that the connection's state does not allow."""
 
 
 class RemoteProtocolError(Exception):
-    """The peer did something that the protocol does not allow; the connection is of no more use."""
+    """The peer did something that the protocol does not allow; the connection cannot be used any more."""
 
 
 class Frame(NamedTuple):
@@ -39,7 +40,7 @@ class Frame(NamedTuple):
 
 
 def frame(kind: int, header: bytes, body_length: int = 0) -> bytes:
-    """Prefix and header of a frame; its body, of `body_length` bytes, is to be written after it."""
+    """Return the prefix and header of a frame. The caller writes the frame's body, of `body_length` bytes, after it."""
     if len(header) > HEADER_BYTES_MAX:
         raise LocalProtocolError(f"message {kind} has {len(header)} bytes where {HEADER_BYTES_MAX} are allowed")
     return _PREFIX.pack(kind, len(header), body_length) + header
@@ -48,9 +49,9 @@ def frame(kind: int, header: bytes, body_length: int = 0) -> bytes:
 class FrameReader:
     """The receiving half of a connection's framing.
 
-    header_limit, body_limit: the largest header and body that may come next, in bytes; the owner sets them as its state
-        changes.
-    preface: whether the peer is to open with `PREFACE`.
+    header_limit, body_limit: the largest header and body, in bytes, that the next frame may have; the owner sets them
+        as its state changes.
+    preface: whether the peer must open with `PREFACE`.
     """
 
     def __init__(self, *, preface: bool, body_limit: int = 0) -> None:
@@ -66,17 +67,17 @@ class FrameReader:
 
     @property
     def amid_frame(self) -> bool:
-        """Whether the stream would end within a frame if it ended here."""
+        """Whether the received bytes end within a frame."""
         return self._preface or self._body is not None or bool(self._head)
 
     def buffer(self) -> memoryview:
-        """The room for the next bytes of the stream; pass their number to `buffer_updated`."""
+        """Return the buffer for the next bytes of the stream. The caller passes their number to `buffer_updated`."""
         if self._body is not None:
             return memoryview(self._body)[self._body_filled :]
         return memoryview(self._scratch)
 
     def buffer_updated(self, count: int) -> Iterator[Frame]:
-        """`count` bytes have been written to `buffer()`: the frames that are now complete."""
+        """Return the frames that are complete, now that `count` bytes have been written to `buffer()`."""
         if self._body is None:
             yield from self.feed(bytes(memoryview(self._scratch)[:count]))
             return
@@ -85,7 +86,7 @@ class FrameReader:
             yield self._complete(self._body)
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """The frames that `data` completes. Raises RemoteProtocolError at the first one that is not acceptable."""
+        """Return the frames that `data` completes. Raises RemoteProtocolError at the first one that is not acceptable."""
         rest = memoryview(data)
         while rest:
             rest = self._feed_head(rest) if self._body is None else self._feed_body(rest)
@@ -105,7 +106,8 @@ class FrameReader:
 
     def _feed_head(self, rest: memoryview) -> memoryview:
         if not self._preface and not self._head and len(rest) >= _PREFIX.size:
-            # Nearly all frames: nothing of it was there before, and its header is here as a whole.
+            # The fast path of nearly all frames: no part of the frame was buffered before, and its header is complete
+            # here.
             kind, header_length, body_length = _PREFIX.unpack_from(rest)
             self._check_lengths(header_length, body_length)
             end = _PREFIX.size + header_length

@@ -1,11 +1,12 @@
-"""Messages of a data connection between two members. Typed structs in MessagePack; nothing a peer sends is code.
+"""Messages of a data connection between two members. They are typed structs in MessagePack; no data from a peer is
+executed as code.
 
 Names and fields are the network-protocol seed's where it has them (`batch`, `flow_control`, `cancel`), and the channel
-seed's for opening (`open`, `ok`, `deny`). Each message has a number that never changes its meaning: a message that changes
-incompatibly gets a new one. Numbers from 64 are the control connection's.
+seed's for opening (`open`, `ok`, `deny`). The number of a message never changes its meaning: a message that changes
+incompatibly gets a new number. Numbers from 64 on are the control connection's.
 
-Credits are totals since the connection opened (`wire.mesh.credits`); batches are numbered since the stream began, over all
-connections that carry it (`wire.mesh.backlog`).
+Credits are totals since the connection opened (`wire.mesh.credits`). Batches are numbered from the beginning of the
+stream, over all connections that carry it (`wire.mesh.backlog`).
 """
 
 from __future__ import annotations
@@ -19,25 +20,25 @@ from wire.mesh.vocabulary import Vocabulary
 
 VERSION: Final = 6
 
-#: unknown: nobody has registered that channel (yet, or any more): try again. complete: the stream has been received whole
-#: from another attempt: nothing to send. The others are final.
+#: unknown: the channel is not registered (not yet, or no longer): try again. complete: another attempt has delivered
+#: the whole stream: there is nothing to send. The others are final.
 DenyReason = Literal["unknown", "complete", "superseded", "forbidden", "version", "schema", "closed"]
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True):
-    """Fields go by position: new ones are added at the end, with a default."""
+    """A message. Its fields go by position: new ones are added at the end, with a default."""
 
 
 class Open(Message, frozen=True):
-    """Sender to receiver, first: which stream this connection carries.
+    """Sender to receiver, the first message: the stream that this connection carries.
 
     version: the sender's protocol version.
-    channel, token: the receiving end, and the proof that one was told of it.
+    channel, token: the receiving end, and the proof that the sender was given its address.
     edge, partition, attempt: the stream. A later attempt at the same partition has a higher number.
-    stage: the sender's own name of the work unit, for whoever has to ask why an attempt failed.
+    stage: the sender's own name of the work unit, for finding out why an attempt failed.
     schema: fingerprint of the batches' Arrow schema (its SHA-256), which both ends know from elsewhere.
-    kept: the stream outlives its connections: the sender has its batches from this number on. A later attempt goes on after the
-        batches that the receiver has. None: a later attempt sends the whole stream again.
+    kept: if the stream outlives its connections, the number of the first batch that the sender still has. A later
+        attempt continues after the batches that the receiver has. None: a later attempt sends the whole stream again.
     """
 
     version: int
@@ -52,10 +53,10 @@ class Open(Message, frozen=True):
 
 
 class Ok(Message, frozen=True):
-    """Receiver to sender: go ahead. granted: bytes of credit; window: the largest batch that needs no announcement.
+    """Receiver to sender: begin. granted: bytes of credit. window: the largest batch that needs no announcement.
 
-    batches: how many of a stream that outlives its connections are here. None: they are not counted.
-    held: bytes of them that are in memory; they count as sent over this connection.
+    batches: how many batches of a stream that outlives its connections the receiver has. None: they are not counted.
+    held: how many of their bytes are in memory; they count as sent over this connection.
     """
 
     granted: int
@@ -65,16 +66,16 @@ class Ok(Message, frozen=True):
 
 
 class Deny(Message, frozen=True):
-    """Receiver to sender: not now (`unknown`) or not at all."""
+    """Receiver to sender: not yet (`unknown`) or not at all."""
 
     reason: DenyReason
     message: str
 
 
 class Batch(Message, frozen=True):
-    """Sender to receiver, with an Arrow IPC record batch message as body; the body's length is what it costs.
+    """Sender to receiver, with an Arrow IPC record batch message as body. The length of the body is its cost in credit.
 
-    last: the end of the stream. Its body may be empty, then it is no batch.
+    last: whether the stream ends here. The body of the last message may be empty; then there is no batch.
     remaining: the sender's credits after this batch, as it knows them.
     """
 
@@ -93,14 +94,14 @@ class Oversize(Message, frozen=True):
 
 
 class FlowControl(Message, frozen=True):
-    """Receiver to sender: the new total of credit. batches: as in `Ok`; 0 where they are not counted."""
+    """Receiver to sender: the new total of credit. batches: as in `Ok`; 0 if they are not counted."""
 
     granted: int
     batches: int = 0
 
 
 class Cancel(Message, frozen=True):
-    """Either way: this stream is over before its end, and why."""
+    """Either direction: the stream ends before its end, for this reason."""
 
     sqlstate: str
     message: str

@@ -1,7 +1,7 @@
-"""A set of messages by number: frames from them, and them from frames.
+"""A set of messages, each with a number: encoding of messages as frames, and decoding of frames.
 
-A message is a msgspec struct whose fields go by position in MessagePack. What a peer sends is checked against the struct's types
-before anybody sees it; nothing of it is code.
+A message is a msgspec struct whose fields are encoded by position in MessagePack. Data from a peer is validated against
+the struct's types before other code sees it; none of it is executed as code.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 class Vocabulary(Generic[M]):
-    """The messages of one kind of connection, by the numbers that stand for them in a frame."""
+    """The messages of one kind of connection, by their numbers in frames."""
 
     def __init__(self, by_kind: Mapping[int, type[M]]) -> None:
         self._kinds = {message: kind for kind, message in by_kind.items()}
@@ -27,11 +27,11 @@ class Vocabulary(Generic[M]):
         }
 
     def encode(self, message: M, body_length: int = 0) -> bytes:
-        """The frame of a message, up to its body."""
+        """Return the frame of a message without its body."""
         return frame(self._kinds[type(message)], _ENCODER.encode(message), body_length)
 
     def decode(self, kind: int, header: bytes | memoryview) -> M:
-        """The message in a frame. Raises RemoteProtocolError."""
+        """Return the message in a frame. Raises RemoteProtocolError."""
         decoder = self._decoders.get(kind)
         if decoder is None:
             raise RemoteProtocolError(f"unknown message {kind}")

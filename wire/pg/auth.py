@@ -1,7 +1,9 @@
-"""Authentication as small machines: what a client sends in, what to send back out, until it is granted or refused.
+"""Authentication methods as small state machines: they take the client's messages and return the messages to send,
+until access is granted or refused.
 
-A session drives one between Startup and AuthenticationOk; which one a connection gets is the server's decision
-(`server.auth.gate`). No clock, no socket, and no chance but what is given: nonces and salts are arguments.
+A session drives one machine between Startup and AuthenticationOk. The server decides which machine a connection gets
+(`server.auth.gate`). The machines use no clock, no socket and no random numbers of their own: nonces and salts are
+arguments.
 
 | machine | asks for | the client proves |
 |---|---|---|
@@ -10,14 +12,15 @@ A session drives one between Startup and AuthenticationOk; which one a connectio
 | Md5Password | 5, four bytes of salt | that it has the digest that the role keeps |
 | Scram | 10, mechanisms; 11; 12 | that it has the password, and we that we have its verifier |
 
-The messages of SCRAM are read, and its proofs compared, by scramp, but for one thing: PostgreSQL takes the user's name from the
-startup packet and ignores the one in the first message, where libpq sends an empty one, which scramp refuses. So scramp is shown
-another name, and the message as it came for what both ends sign.
+The scramp library parses the messages of SCRAM and compares its proofs, with one exception. PostgreSQL takes the user's
+name from the startup packet and ignores the name in the first SCRAM message; libpq sends an empty one there, which
+scramp refuses. So scramp is given a substitute name, and the original message for the data that both ends sign.
 
-A `doomed` attempt looks like any other and fails at its end. Whoever breaks the protocol gets a ProtocolViolation, which ends its
-connection and nothing else.
+A `doomed` attempt looks like any other and fails at its end. A client that breaks the protocol gets a
+ProtocolViolation, which ends its connection and nothing else.
 
-Source: PostgreSQL 15, 55.2.1 "Start-up", 55.3 "SASL Authentication"; auth.c, auth-sasl.c, auth-scram.c. RFC 5802, 5929, 7677.
+Source: PostgreSQL 15, 55.2.1 "Start-up", 55.3 "SASL Authentication"; auth.c, auth-sasl.c, auth-scram.c. RFC 5802, 5929,
+7677.
 """
 
 from __future__ import annotations
@@ -35,14 +38,14 @@ from wire.verifiers import ScramVerifier
 if TYPE_CHECKING:
     from scramp import ScramException
 
-#: What is sent next, in order; where AuthenticationOk is the last of it, the client is let in.
+#: The messages to send next, in order; if the last one is AuthenticationOk, the client is authenticated.
 Step = tuple[m.AuthenticationRequest | m.AuthenticationOk, ...]
 PLAIN: Final = "SCRAM-SHA-256"
 PLUS: Final = "SCRAM-SHA-256-PLUS"
 _GRANTED: Final[Step] = (m.AuthenticationOk(),)
 _CLEARTEXT, _MD5, _SASL_CONTINUE, _SASL_FINAL = 3, 5, 11, 12
 _MALFORMED: Final = "malformed SCRAM message"
-#: Of client-first-message: what says whether the channel is bound, and the user's name.
+#: The parts of client-first-message: the channel binding flag, and the user's name.
 _FIRST: Final = re.compile(r"(?P<flag>[^,]*),(?P<identity>[^,]*),n=(?P<name>[^,]*),(?P<rest>.*)", re.DOTALL)
 _EXTENDED: Final = re.compile(r"[^,]*,[^,]*,m=")
 _LAST: Final = re.compile(r"c=[^,]+,r=(?P<nonce>[^,]+),(?:.*,)?p=[^,]+", re.DOTALL)
@@ -50,18 +53,19 @@ _ANY_NAME: Final = "-"
 
 
 class Authentication(Protocol):
-    """One attempt of one client. After AuthenticationOk nothing more is called.
+    """One authentication attempt of one client. No method is called after AuthenticationOk.
 
-    is_costly: whether `receive` computes for long, and is to be called on a thread where others do not wait for it."""
+    is_costly: whether `receive` computes for long, so that it must run on a thread where it delays nobody else.
+    """
 
     is_costly: bool
 
     def begin(self) -> Step:
-        """The first step, once the startup packet is known."""
+        """Return the first step, once the startup packet is known."""
         ...
 
     def receive(self, message: m.PasswordMessage) -> Step:
-        """The next step. Raises InvalidPassword, InvalidAuthorizationSpecification or ProtocolViolation."""
+        """Return the next step. Raises InvalidPassword, InvalidAuthorizationSpecification or ProtocolViolation."""
         ...
 
 
@@ -71,7 +75,9 @@ def password_failed(user: str) -> InvalidPassword:
 
 
 class Trust:
-    """Whoever comes is who they say, or has proved it already."""
+    """The method that accepts every client as the role that it names, either without a proof or because it has proved
+    its identity already.
+    """
 
     is_costly = False
 
@@ -83,7 +89,7 @@ class Trust:
 
 
 class CleartextPassword:
-    """verifier: the role's, or a stand-in's."""
+    """The password in clear text. verifier: the role's, or a stand-in's."""
 
     is_costly = True
 
@@ -102,7 +108,7 @@ class CleartextPassword:
 
 
 class Md5Password:
-    """digest: what the role keeps. salt: four bytes by chance."""
+    """PostgreSQL's md5 method. digest: the one that the role keeps. salt: four random bytes."""
 
     is_costly = False
 
@@ -122,8 +128,9 @@ class Md5Password:
 
 
 class Scram:
-    """verifier: the role's, or a stand-in's of a doomed attempt. certificate: what the client was shown in TLS's handshake, as
-    PEM; None where there is nothing to bind. nonce: printable, by chance."""
+    """SCRAM-SHA-256. verifier: the role's, or the stand-in's of a doomed attempt. certificate: the server certificate
+    of the TLS handshake, as PEM; None if there is no channel to bind. nonce: random printable characters.
+    """
 
     is_costly = False
 
@@ -146,7 +153,7 @@ class Scram:
             mechanism, first = _initial_response(message)
             self._exchange = _Exchange(self._verifier, mechanism, self._binding, self._nonce)
             if first is None:
-                # A client may choose a mechanism before it says anything in it.
+                # A client may choose a mechanism before it sends a message of it.
                 return (m.AuthenticationRequest(_SASL_CONTINUE),)
             return self._begin(first)
         if not self._exchange.begun:
@@ -166,10 +173,11 @@ class Scram:
 
 
 class _Exchange:
-    """The messages of one SCRAM exchange, which scramp reads and makes."""
+    """The messages of one SCRAM exchange, which scramp parses and makes."""
 
     def __init__(self, verifier: ScramVerifier, mechanism: str, binding: tuple[str, str] | None, nonce: str) -> None:
-        # With it comes a reader of certificates; a member whose clients are trusted needs neither.
+        # Imported late: scramp imports a reader of certificates, which a member whose clients are trusted does not
+        # need.
         from scramp import ScramMechanism
 
         if mechanism not in (PLAIN, *((PLUS,) if binding is not None else ())):
@@ -183,7 +191,7 @@ class _Exchange:
         )
 
     def first(self, text: str) -> bytes:
-        """server-first-message. Raises ProtocolViolation, InvalidAuthorizationSpecification."""
+        """Return the server-first-message. Raises ProtocolViolation, InvalidAuthorizationSpecification."""
         from scramp import ScramException
 
         match = _FIRST.fullmatch(text)
@@ -203,7 +211,7 @@ class _Exchange:
             raise _malformed_error(error) from None
 
     def _check_flag(self, flag: str) -> None:
-        """gs2-cbind-flag against the mechanism (auth-scram.c, read_client_first_message)."""
+        """Check the gs2-cbind-flag against the mechanism (auth-scram.c, read_client_first_message)."""
         if flag == "n" and self._bound:
             raise ProtocolViolation(
                 _MALFORMED,
@@ -225,7 +233,7 @@ class _Exchange:
             raise ProtocolViolation(f'unsupported SCRAM channel-binding type "{flag[2:]}"')
 
     def last(self, text: str) -> bytes | None:
-        """server-final-message; None where the client has not proved anything. Raises as `first`."""
+        """Return the server-final-message; None if the client's proof is wrong. Raises as `first`."""
         from scramp import ScramException
         from scramp.utils import ServerError
 
@@ -236,7 +244,7 @@ class _Exchange:
             self._server.set_client_final(text)
             return str(self._server.get_server_final()).encode()
         except ScramException as error:
-            # A proof of another length than a key's has a cause.
+            # A proof whose length differs from a key's raises an error with a cause.
             if error.server_error is ServerError.INVALID_PROOF and error.__cause__ is None:
                 return None
             if error.server_error is ServerError.CHANNEL_BINDINGS_DONT_MATCH:
@@ -259,14 +267,16 @@ def _unlike_a_first(text: str) -> ProtocolViolation:
 
 
 def _channel_binding_error(bound: bool) -> InvalidAuthorizationSpecification | ProtocolViolation:
-    """Return the error for a c= attribute that does not match. bound: whether it is the channel's."""
+    """Return the error for a c= attribute that does not match. bound: whether the client selected the mechanism with
+    channel binding.
+    """
     if bound:
         return InvalidAuthorizationSpecification("SCRAM channel binding check failed")
     return ProtocolViolation("unexpected SCRAM channel-binding attribute in client-final-message")
 
 
 def _initial_response(message: m.PasswordMessage) -> tuple[str, bytes | None]:
-    """SASLInitialResponse: the mechanism, and what it begins with, if anything."""
+    """Parse a SASLInitialResponse. Returns the mechanism and the initial client response, if there is one."""
     body = Body(message.data, "UTF8")
     mechanism, length = body.string_bytes().decode("ascii", "replace"), body.int32()
     first = body.rest()
@@ -289,11 +299,13 @@ def _text(data: bytes) -> str:
 
 
 def _password(message: m.PasswordMessage) -> str:
-    """Raises ProtocolViolation, and InvalidPassword for an empty one (auth.c, recv_password_packet)."""
+    """Return the password of the message. Raises ProtocolViolation, and InvalidPassword for an empty one (auth.c,
+    recv_password_packet).
+    """
     data = message.data
     if not data.endswith(b"\0") or b"\0" in data[:-1]:
         raise ProtocolViolation("invalid password packet size")
     if data == b"\0":
         raise InvalidPassword("empty password returned by client")
-    # What is not UTF-8 is nobody's password.
+    # A password that is not UTF-8 never matches.
     return data[:-1].decode("utf-8", "replace")

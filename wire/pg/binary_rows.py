@@ -1,9 +1,11 @@
-"""Rows as COPY's binary format has them: a signature, the bodies of DataRow messages, an end (copyto.c).
+"""Rows in COPY's binary format: a signature, the bodies of DataRow messages, and a trailer (copyto.c).
 
-The same interface as `wire.copy.writer.RowWriter`, for a client (framed: one CopyData message a row) or for a file.
+The interface is that of `wire.copy.writer.RowWriter`, for a client (framed: one CopyData message for each row) or for a
+file.
 
-A client is sent the signature in the message of the first row, or of the end where there is none, as PostgreSQL does: ADBC and
-connectorx read a row from every message but the last, and take a message without one for a broken row.
+For a client, the signature is part of the message of the first row, or of the trailer if there is no row, as in
+PostgreSQL. ADBC and connectorx read a row from every message but the last; a message without a row is a broken row to
+them.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ TRAILER: Final = b"\xff\xff"
 
 
 class BinaryRows:
-    """Writes the batches of one COPY. columns: what the batches' columns are."""
+    """Writes the batches of one COPY. columns: descriptions of the batches' columns."""
 
     def __init__(self, columns: Sequence[EncodedColumn], settings: OutputSettings, *, framed: bool = True) -> None:
         self._encoder = RowEncoder(columns, (1,), settings, b"d" if framed else None)
@@ -37,7 +39,7 @@ class BinaryRows:
         return memoryview(b"")
 
     def encode(self, batch: pa.RecordBatch) -> memoryview:
-        """All rows. Raises SqlError for a type that has no binary format."""
+        """Return all rows of a batch. Raises SqlError for a type that has no binary format."""
         if not self._unsaid or not batch.num_rows:
             return self._encoder.encode(batch)
         first, rest = self._bodies.encode(batch.slice(0, 1)), self._encoder.encode(batch.slice(1))
@@ -47,6 +49,6 @@ class BinaryRows:
         return memoryview(self._with_unsaid(TRAILER) if self._framed else TRAILER)
 
     def _with_unsaid(self, data: bytes | memoryview) -> bytes:
-        """A message, which begins with the signature if that has not been sent."""
+        """Return a message, with the signature in front of it if that has not been sent yet."""
         head, self._unsaid = self._unsaid, b""
         return b"".join((b"d", (4 + len(head) + len(data)).to_bytes(4, "big"), head, data))

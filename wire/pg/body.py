@@ -1,7 +1,7 @@
-"""Reading the body of one message: bounded, and blaming the peer for whatever does not fit.
+"""A bounded reader of one message's body, which reports malformed input as a protocol violation of the peer.
 
-`wire.pg.messages` decodes with it; it knows fields, not messages. The words of the errors are those of PostgreSQL's
-pqformat.c.
+`wire.pg.messages` decodes with it. The reader knows fields, not messages. The texts of the errors are those of
+PostgreSQL's pqformat.c.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _INT32 = struct.Struct("!i")
 
 
 class Body:
-    """A cursor over a message's body; every read is checked against its end."""
+    """A cursor over a message's body. Every read is checked against the body's end."""
 
     __slots__ = ("_at", "_data", "_encoding")
 
@@ -45,7 +45,7 @@ class Body:
         return value
 
     def count(self) -> int:
-        """A number of items, which no message gives as negative."""
+        """Read a number of items. A negative number is an error."""
         value = self.int16()
         # PostgreSQL reads these as unsigned where 65535 parameters are allowed (Bind, Parse).
         return value & 0xFFFF
@@ -67,7 +67,7 @@ class Body:
         return self._data[start:]
 
     def string_bytes(self) -> bytes:
-        """A NUL-terminated string, undecoded."""
+        """Read a NUL-terminated string, without decoding it."""
         end = self._data.find(b"\0", self._at)
         if end < 0:
             raise ProtocolViolation("invalid string in message")
@@ -75,11 +75,11 @@ class Body:
         return self._data[start:end]
 
     def string(self) -> str:
-        """A NUL-terminated string in the client's encoding. Raises CharacterNotInRepertoire, which is not fatal."""
+        """Read a NUL-terminated string in the client's encoding. Raises CharacterNotInRepertoire, which is not fatal."""
         return from_client(self.string_bytes(), self._encoding)
 
     def value(self) -> bytes | None:
-        """A length and so many bytes; None for length -1, the null value."""
+        """Read a length and that many bytes; None for length -1, which is NULL."""
         size = self.int32()
         if size == -1:
             return None

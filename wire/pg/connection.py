@@ -1,7 +1,8 @@
-"""One PostgreSQL connection, seen from the server, as a value: bytes in, events out; messages in, bytes out.
+"""The server's side of one PostgreSQL connection, as a value: bytes in, events out; messages in, bytes out.
 
-No socket and no clock: whoever owns them gives what arrived to `receive_data`, takes messages from `next_event`, and
-writes what `send` returns. What may come when is two tables, `RECEIVES` and `SENDS`; together they are the whole machine.
+The connection has no socket and no clock. Its owner passes received bytes to `receive_data`, takes messages from
+`next_event`, and writes the bytes that `send` returns. Two tables, `RECEIVES` and `SENDS`, list the messages that are
+allowed in each state; together they are the whole machine.
 
     STARTUP -> (ENCRYPTING -> STARTUP)* -> AUTHENTICATING -> STARTING -> IDLE
     IDLE -> SIMPLE -> IDLE                       Query ... ReadyForQuery
@@ -9,17 +10,18 @@ writes what `send` returns. What may come when is two tables, `RECEIVES` and `SE
             EXTENDED -> SKIPPING -> SYNCING      an error: everything up to Sync is thrown away
     SIMPLE, EXTENDED -> COPY_IN, COPY_OUT -> SIMPLE, EXTENDED     of a COPY, until its rows have gone over
 
-While a client sends rows, Flush and Sync mean nothing: a client that speaks the extended protocol may have sent its Sync
-before it knew that it was to copy. After an error its rows are thrown away wherever they come.
+While a client sends rows of a COPY, Flush and Sync are ignored: a client of the extended protocol may have sent its
+Sync before it knew that a COPY would begin. After an error the remaining rows are discarded, whichever state they
+arrive in.
 
-A state that RECEIVES has no row for is one where it is our turn: `next_event` gives PAUSED, and what the client sends
-ahead waits in the buffer undecoded. A message is decoded only when it is taken, so that a change of `client_encoding`
-applies to the very next one.
+In a state without a row in RECEIVES it is the server's turn: `next_event` returns PAUSED, and messages that the client
+sends ahead stay in the buffer undecoded. A message is decoded only when it is taken, so a change of `client_encoding`
+applies to the very next message.
 
-Rejected: a machine that also knows portals and transactions. They are the session's; two machines that mirror each other
-would have to agree for ever.
+Rejected: a machine that also knows portals and transactions. The session owns these; two machines that mirror each
+other would have to be kept in agreement forever.
 
-Source: PostgreSQL 15, 55.2 "Message Flow", and postgres.c (SocketBackend, PostgresMain) for what it says of broken input.
+Source: PostgreSQL 15, 55.2 "Message Flow", and postgres.c (SocketBackend, PostgresMain) for the errors of broken input.
 """
 
 from __future__ import annotations
@@ -37,20 +39,20 @@ from wire.pg.input_budget import InputBudget
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-#: What we speak: 3.0, and 3.2 for its longer cancel keys (3.1 never existed).
+#: The supported protocol versions: 3.0, and 3.2 for its longer cancel keys (3.1 never existed).
 PROTOCOL_NEWEST: Final = (3, 2)
 #: PostgreSQL's limits: MAX_STARTUP_PACKET_LENGTH, PG_MAX_AUTH_TOKEN_LENGTH, PQ_SMALL_MESSAGE_LIMIT.
 STARTUP_BYTES_MAX: Final = 10_000
 AUTHENTICATION_BYTES_MAX: Final = 65_535
 SMALL_MESSAGE_BYTES_MAX: Final = 10_000
-#: The prefix of the buffer that was consumed is cut off when it reaches this size.
+#: The consumed prefix of the buffer is cut off when it reaches this size.
 _COMPACT_BYTES: Final = 1 << 16
-#: Shorter messages are never refused for what others hold.
+#: Messages up to this length are never refused because of the input that other connections buffer.
 LONG_MESSAGE_BYTES: Final = 1 << 16
 _LENGTH: Final = struct.Struct("!i")
 #: Bind, Describe and Execute.
 _EXECUTING: Final = b"BDE"
-#: A message's type and length.
+#: The length of a message's type and length fields.
 _HEAD_BYTES: Final = 5
 _LARGE: Final = frozenset((m.Query, m.Parse, m.Bind, m.FunctionCall, m.CopyData))
 
@@ -73,7 +75,7 @@ class State(enum.Enum):
 
 
 class Nothing(enum.Enum):
-    """Why `next_event` has no message: more bytes are needed, or it is our turn."""
+    """The reason why `next_event` has no message: more bytes are needed, or the server has to answer first."""
 
     NEED_DATA = "need data"
     PAUSED = "paused"
@@ -195,18 +197,22 @@ SENDS: Final[dict[State, dict[type, State]]] = {
 
 
 class LocalProtocolError(Exception):
-    """We tried to send what the protocol does not allow here: a defect of ours, never the peer's."""
+    """The server tried to send a message that the protocol does not allow here. This is a bug of the server, never the
+    client's fault.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """message_bytes_max: of one message that may be long (Query, Parse, Bind, CopyData), without its type byte."""
+    """message_bytes_max: the maximum length, without the type byte, of a message that may be long (Query, Parse, Bind,
+    FunctionCall, CopyData).
+    """
 
     message_bytes_max: int = 256 << 20
 
 
 def negotiate(startup: m.Startup) -> tuple[tuple[int, int], m.NegotiateProtocolVersion | None]:
-    """The protocol version that will be spoken, and the message that tells the client where it is not what it asked for.
+    """Return the protocol version to use, and the message that tells the client if this is not what it asked for.
 
     Raises FatalError (0A000) for another major version.
     """
@@ -223,13 +229,15 @@ def negotiate(startup: m.Startup) -> tuple[tuple[int, int], m.NegotiateProtocolV
 
 
 class Connection:
-    """See the module's docstring. Used by one task at a time; `receive_data` may be called between any two calls."""
+    """The connection's state machine (see the module's docstring). One task uses it at a time; `receive_data` may be
+    called between any two calls.
+    """
 
     def __init__(self, limits: Limits | None = None, budget: InputBudget | None = None) -> None:
         self.state = State.STARTUP
         self._limits = limits or Limits()
         self._budget = budget or InputBudget(sys.maxsize)
-        #: Bytes of a refused message that have not come yet, and are thrown away when they do.
+        #: Bytes of a refused message that have not arrived yet, and are discarded when they do.
         self._refused = 0
         self._encoding = "UTF8"
         self._buffer = bytearray()
@@ -240,25 +248,26 @@ class Connection:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes received and not yet taken as messages."""
+        """The number of bytes received and not yet taken as messages."""
         return len(self._buffer) - self._at
 
     @property
     def is_executing_on(self) -> bool:
-        """Whether a whole Bind, Describe or Execute waits to be taken: `next_event` gives it, or raises, without more data, and
-        what came before it can still be answered afterwards."""
+        """Whether a complete Bind, Describe or Execute is next in the buffer. If so, `next_event` returns it, or
+        raises, without more data, and the messages before it can still be answered afterwards.
+        """
         if self.buffered_bytes < _HEAD_BYTES or self._buffer[self._at] not in _EXECUTING:
             return False
         (length,) = _LENGTH.unpack_from(self._buffer, self._at + 1)
         return bool(self.buffered_bytes > length)
 
     def set_client_encoding(self, encoding: str) -> None:
-        """Apply a (valid) value of `client_encoding` to every message from now on."""
+        """Apply a (valid) value of `client_encoding` to all later messages."""
         self._encoding = encoding
 
     @property
     def is_crowded(self) -> bool:
-        """Whether all connections together hold more than they may."""
+        """Whether all connections together buffer more input than the limit."""
         return self._budget.is_exceeded
 
     def receive_data(self, data: Buffer) -> None:
@@ -271,12 +280,13 @@ class Connection:
         self._budget.add(len(view) - thrown_away)
 
     def next_event(self) -> m.FrontendMessage | Nothing:
-        """The next message, NEED_DATA, or PAUSED when the client has to be answered first.
+        """Return the next message, NEED_DATA, or PAUSED if the server has to answer the client first.
 
-        Raises ProtocolViolation when the client broke the protocol: say so with a fatal ErrorResponse and close; further
-        calls raise it again. Raises CharacterNotInRepertoire for a message whose text is not in the client's encoding:
-        the machine has moved as if it had been given, so answer it with an ErrorResponse as any failed command. Raises
-        OutOfMemory in the same way for a long message that has not arrived whole while all connections hold too much.
+        Raises ProtocolViolation if the client broke the protocol: the caller sends a fatal ErrorResponse and closes;
+        further calls raise the same error. Raises CharacterNotInRepertoire for a message whose text is not in the
+        client's encoding: the machine has moved as if the message had been returned, so the caller answers with an
+        ErrorResponse as for any failed command. Raises OutOfMemory in the same way for a long message that has not
+        arrived completely while all connections together exceed their limit.
         """
         if self._violation:
             raise self._violation
@@ -306,7 +316,9 @@ class Connection:
             return message
 
     def _take_frame(self, row: dict[type, State]) -> tuple[bytes, bytes, State] | None:
-        """The next whole frame (type, body, next state) if it has arrived. Its head is checked as soon as it is there."""
+        """Return the next complete frame (type, body, next state), or None if it has not arrived. The frame's head is
+        checked as soon as it has arrived.
+        """
         if self.buffered_bytes < 1:
             return None
         kind = bytes(self._buffer[self._at : self._at + 1])
@@ -325,7 +337,9 @@ class Connection:
         return kind, self._consume(5, length - 4), row[cls]
 
     def _refuse(self, length: int, successor: State) -> None:
-        """Throw away what is there of the message and what will come. Raises OutOfMemory, unless it is skipped anyway."""
+        """Discard the received part of the message, and the rest when it arrives. Raises OutOfMemory, unless the
+        message would be skipped anyway.
+        """
         error = self._budget.refusal(length)
         self._refused = length + 1 - self.buffered_bytes
         self._clear()
@@ -382,7 +396,9 @@ class Connection:
         return message
 
     def _once(self, message: m.SslRequest | m.GssEncRequest) -> m.StartupRequest:
-        """Each kind of encryption may be asked for once; again, PostgreSQL takes the code for a protocol version."""
+        """Accept each kind of encryption request once. As in PostgreSQL, a second request's code is read as a protocol
+        version.
+        """
         if type(message) in self._encryption_asked:
             code = m.SSL_REQUEST_CODE if isinstance(message, m.SslRequest) else m.GSSENC_REQUEST_CODE
             return m.Startup((code >> 16, code & 0xFFFF), {})
@@ -390,14 +406,17 @@ class Connection:
         return message
 
     def allows(self, message: type) -> bool:
-        """Whether a message of this class may be sent now (errors: whether one that is not fatal may)."""
+        """Return whether a message of this class may be sent now (for ErrorResponse: whether one that is not fatal
+        may).
+        """
         return message in SENDS[self.state]
 
     def send(self, message: m.BackendMessage) -> Buffer:
-        """The bytes of a message, after which the machine is where that message leads.
+        """Return the bytes of a message, and move the machine to the state that the message leads to.
 
-        Raises LocalProtocolError if it may not be sent now; UntranslatableCharacter (without effect) if the client's
-        encoding lacks a character of it; ProtocolViolation where TLS would begin after bytes sent in the clear.
+        Raises LocalProtocolError if the message may not be sent now; UntranslatableCharacter (without effect) if the
+        client's encoding lacks one of its characters; ProtocolViolation if TLS would begin after bytes sent in the
+        clear.
         """
         if isinstance(message, m.ErrorResponse) and message.fatal and self.state is not State.CLOSED:
             successor = State.CLOSED
@@ -418,12 +437,14 @@ class Connection:
         return data
 
     def release(self) -> bytes:
-        """Somebody else speaks on: what was received and not taken. The machine is closed."""
+        """Hand the transport over to another protocol. Returns the bytes that were received and not taken, and closes
+        the machine.
+        """
         rest = bytes(memoryview(self._buffer)[self._at :])
         self.close()
         return rest
 
     def close(self) -> None:
-        """The transport is gone: nothing more is read or sent."""
+        """Note that the transport is closed: nothing more is read or sent."""
         self.state = State.CLOSED
         self._clear()

@@ -3,13 +3,14 @@
     encoder = RowEncoder(columns, formats, settings)
     writer.write(encoder.encode(batch))
 
-Every column gives its values as pieces (`wire.types.byte_columns`): matrices where all rows have the same width, binary arrays
-where they differ. Between them stand the message header and each value's length word, which are matrices too. Adjacent
-matrices are put side by side, and what remains is joined element by element with one Arrow kernel. The data buffer of the
-result is the byte stream: no row is ever touched by itself. When nothing varies in width (integers in binary) the stream is
-one numpy matrix. Only a handful of short rows is put together value by value: the kernels would cost it ten times as much.
+Every column gives its values as pieces (`wire.types.byte_columns`): matrices where all rows have the same width, binary
+arrays where the widths differ. The message header and the length word of each value are matrices between these pieces.
+Adjacent matrices are put side by side, and one Arrow kernel joins the remaining pieces element by element. The data
+buffer of the result is the byte stream: no row is handled individually. If no width varies (integers in binary), the
+stream is one numpy matrix. Only a handful of short rows is built value by value, since the kernels would take ten times
+as long for them.
 
-A NULL is the length -1 and no bytes. Arrow's offsets are 32-bit, so that a batch whose messages may pass 2 GiB is encoded
+A NULL is the length -1 and no bytes. Arrow's offsets are 32-bit, so a batch whose messages may exceed 2 GiB is encoded
 in halves.
 
 Source: PostgreSQL 15 documentation 55.7 (DataRow).
@@ -45,21 +46,23 @@ from wire.types.output import EncodedColumn, OutputSettings, text_column
 __all__ = ["EncodedColumn", "OutputSettings", "RowEncoder", "column_formats"]
 
 _MESSAGE: Final = b"D"
-#: Of Arrow's 2 GiB, what we let one join make; and how much larger than a batch its messages may be.
+#: The maximum size of one join's result, below Arrow's 2 GiB; and the maximum size of a batch, whose messages may be
+#: larger.
 _BYTES_MAX: Final = (1 << 31) - (1 << 20)
 _BATCH_BYTES_MAX: Final = 1 << 28
-#: What is quicker to encode value by value.
+#: Batches up to this size are faster to encode value by value.
 _FEW_ROWS: Final = 16
 _FEW_BYTES: Final = 1 << 16
 _NULL: Final = b"\xff\xff\xff\xff"
-#: Types whose texts are Python's of the same values, for arrays of integers and strings; and those integers.
+#: Types whose texts are the same as Python's, for arrays of integers and strings; and the ids of the integer types.
 _PLAIN: Final = frozenset((t.INT2, t.INT4, t.INT8, t.TEXT, t.VARCHAR))
 _INTEGERS: Final = frozenset(typ.id for typ in (pa.int16(), pa.int32(), pa.int64()))
 _STRING: Final = pa.string().id
 
 
 def column_formats(formats: Sequence[int], columns: int) -> tuple[int, ...]:
-    """Each column's format by Bind's rule: none is text for all, one is for all, else one each.
+    """Return each column's format by Bind's rule: no format means text for all columns, one format applies to all,
+    otherwise there is one for each column.
 
     Raises ProtocolViolation for any other number and for unknown formats.
     """
@@ -76,10 +79,10 @@ class RowEncoder:
     """Encodes the batches of one portal.
 
     Arguments:
-        columns: what the batches' columns are, in order.
-        formats: 0 (text) or 1 (binary) for each, or as Bind gives them (`column_formats`).
-        settings: the session's when the portal was opened.
-        kind: the messages' first byte; None: their bodies alone.
+        columns: descriptions of the batches' columns, in order.
+        formats: 0 (text) or 1 (binary) for each column, or as Bind gives them (`column_formats`).
+        settings: the session's settings when the portal was opened.
+        kind: the first byte of the messages; None: only the bodies of messages are written.
     """
 
     def __init__(
@@ -100,9 +103,9 @@ class RowEncoder:
         )
 
     def encode(self, batch: pa.RecordBatch) -> memoryview:
-        """The DataRow messages of all rows, one after another.
+        """Return the DataRow messages of all rows, one after another.
 
-        Raises SqlError for what a value's output function refuses.
+        Raises SqlError if a value's output function refuses the value.
         """
         if batch.num_rows > 1 and batch.nbytes > _BATCH_BYTES_MAX:
             return self._in_halves(batch)
@@ -114,7 +117,7 @@ class RowEncoder:
         return self._rows(batch, columns, validity)
 
     def _values(self, index: int, array: pa.Array) -> Sequence[bytes | None]:
-        """The values of a column of a few rows, one by one; None for NULL."""
+        """Return the values of a column of a few rows, one by one; None for NULL."""
         if self._plain[index]:
             if array.type.id in _INTEGERS:
                 return [None if value is None else b"%d" % value for value in array.to_pylist()]
@@ -135,7 +138,7 @@ class RowEncoder:
         return write(self._columns[index], array, self._settings)
 
     def _validity(self, index: int, array: pa.Array) -> Bools | None:
-        """Rows that are not NULL. A void is not: it has one value, of no bytes."""
+        """Return which rows are not NULL. A void is never NULL: it has one value, of no bytes."""
         return None if self._columns[index].type is t.VOID else validity_of(array)
 
     def _rows(self, batch: pa.RecordBatch, columns: list[ByteColumn], validity: list[Bools | None]) -> memoryview:
@@ -153,7 +156,9 @@ class RowEncoder:
 
 
 def _few_rows(kind: bytes | None, rows: int, columns: Sequence[Sequence[bytes | None]]) -> memoryview:
-    """The same messages value by value: of a handful, a tenth of what a score of calls into numpy and Arrow costs."""
+    """Return the same messages, built value by value. For a handful of rows this costs a tenth of the twenty or so
+    calls into numpy and Arrow.
+    """
     out = bytearray()
     for row in range(rows):
         body = bytearray(len(columns).to_bytes(2, "big"))
@@ -178,7 +183,7 @@ def _length_words(column: ByteColumn, lengths: Ints | None, valid: Bools | None)
 
 
 def _only(piece: Piece, valid: Bools) -> pa.BinaryArray:
-    """A piece without the bytes of null rows."""
+    """Return a piece without the bytes of null rows."""
     if isinstance(piece, np.ndarray):
         return to_ragged(piece, np.broadcast_to(valid[:, None], piece.shape))
     bitmap = pa.array(valid).buffers()[1]
@@ -187,7 +192,7 @@ def _only(piece: Piece, valid: Bools) -> pa.BinaryArray:
 
 
 def _stream(pieces: Sequence[Piece]) -> memoryview:
-    """The pieces of all rows, interleaved row by row."""
+    """Return the pieces of all rows, interleaved row by row."""
     merged: list[Piece] = []
     run: list[Bytes2D] = []
     for piece in pieces:

@@ -14,7 +14,9 @@ from wire.errors import OutOfMemory
 
 
 class InputBudget:
-    """bytes_max: the total above which long messages are refused. held: the current total, in bytes."""
+    """The counter of all connections' buffered input. bytes_max: the total above which long messages are refused. held:
+    the current total, in bytes.
+    """
 
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
@@ -32,7 +34,7 @@ class InputBudget:
         self.held -= size
 
     def refusal(self, length: int) -> OutOfMemory:
-        """Return the error for a refused message. length: its bytes."""
+        """Return the error for a refused message. length: the message's length in bytes."""
         return OutOfMemory(
             "out of memory",
             detail=f"A message of {length} bytes was refused: clients' messages that have not arrived whole hold {self.held}"

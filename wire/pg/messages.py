@@ -1,8 +1,9 @@
-"""The messages of PostgreSQL's protocol 3, as values: what a frontend says, and what we answer.
+"""The messages of PostgreSQL's protocol 3 as values: those that a frontend sends, and those that a backend answers
+with.
 
-`wire.pg.connection` decides which of them may come when; here is only their shape. Frontend messages are made from the
-body of a framed message by `decode`; backend messages give their whole frame by `encode`. DataRow has no class: rows are
-encoded a batch at a time by `wire.pg.datarow`, and travel as the bytes they are.
+This module defines only the shape of messages; `wire.pg.connection` decides which of them may come when. `decode` makes
+a frontend message from the body of a frame; `encode` returns the whole frame of a backend message. DataRow has no
+class: `wire.pg.datarow` encodes rows a batch at a time, and they travel as bytes.
 
 Source: PostgreSQL 15, 55.7 "Message Formats"; the variable-length cancel key of protocol 3.2 from PostgreSQL 18.
 """
@@ -48,14 +49,14 @@ class CancelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Startup:
-    """protocol: (major, minor) as asked for. parameters: names and values as sent, in order."""
+    """The startup packet. protocol: the requested (major, minor). parameters: names and values as sent, in order."""
 
     protocol: tuple[int, int]
     parameters: Mapping[str, str]
 
     @property
     def unrecognised_options(self) -> tuple[str, ...]:
-        """Protocol extensions asked for (`_pq_.*`); we know none."""
+        """The protocol extensions that the client requests (`_pq_.*`). The server supports none."""
         return tuple(name for name in self.parameters if name.startswith("_pq_."))
 
 
@@ -80,7 +81,7 @@ class Parse:
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """formats: none (all text), one (for all) or one each; 0 is text, 1 binary."""
+    """formats: none (all text), one (for all columns) or one for each; 0 is text, 1 binary."""
 
     portal: str
     statement: str
@@ -97,7 +98,7 @@ class Describe:
 
 @dataclass(frozen=True, slots=True)
 class Execute:
-    """max_rows: 0 or less is all."""
+    """max_rows: 0 or less means all rows."""
 
     portal: str
     max_rows: int
@@ -126,7 +127,7 @@ class Terminate:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """oid: the function's. formats: none (all text), one (for all) or one each, as in `Bind`."""
+    """oid: the function's. formats: none (all text), one (for all arguments) or one for each, as in `Bind`."""
 
     oid: int
     formats: tuple[int, ...]
@@ -146,7 +147,7 @@ class CopyDone:
 
 @dataclass(frozen=True, slots=True)
 class CopyFail:
-    """message: undecoded, since outside a COPY nobody looks at it."""
+    """message: undecoded, since outside of a COPY it is ignored."""
 
     message: bytes
 
@@ -209,7 +210,7 @@ _CLASSES: Final[dict[bytes, type[Request]]] = {
 
 
 def request_class(kind: bytes) -> type[Request]:
-    """The class of a message by its type byte. Raises ProtocolViolation for a byte that no frontend sends."""
+    """Return the class of a message by its type byte. Raises ProtocolViolation for a byte that no frontend sends."""
     try:
         return _CLASSES[kind]
     except KeyError:
@@ -217,7 +218,7 @@ def request_class(kind: bytes) -> type[Request]:
 
 
 def decode(kind: bytes, data: bytes, encoding: str) -> Request:
-    """The message of type `kind` with this body.
+    """Decode the body of a message of type `kind`.
 
     Raises ProtocolViolation, and CharacterNotInRepertoire for text that is not in the client's encoding.
     """
@@ -228,9 +229,9 @@ def decode(kind: bytes, data: bytes, encoding: str) -> Request:
 
 
 def decode_startup(data: bytes) -> StartupRequest:
-    """The first message of a connection, which has no type byte (the length is already taken off).
+    """Decode the first message of a connection, which has no type byte. data: the message without its length.
 
-    Its strings are UTF-8: no encoding has been agreed yet. Raises ProtocolViolation.
+    The strings are UTF-8, since no encoding has been agreed yet. Raises ProtocolViolation.
     """
     body = Body(data, "UTF8")
     code = body.int32() & 0xFFFFFFFF
@@ -276,7 +277,7 @@ def _cstring(text: str, encoding: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class EncryptionAnswer:
-    """One byte, no frame: whether TLS (`S`) begins now, or the connection goes on in the clear (`N`)."""
+    """One byte without a frame: TLS begins now (`S`), or the connection continues in the clear (`N`)."""
 
     accepted: bool
 
@@ -284,14 +285,15 @@ class EncryptionAnswer:
         return b"S" if self.accepted else b"N"
 
 
-#: The first code of those that are SASL's.
+#: The first of SASL's codes.
 SASL: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class AuthenticationRequest:
-    """A step of authentication. code: 3 clear text password, 5 md5, 10 SASL, 11 SASL continue, 12 SASL final, which wants
-    no answer; `data` is the mechanism's."""
+    """A step of authentication. code: 3 clear text password, 5 md5, 10 SASL, 11 SASL continue, 12 SASL final, which
+    expects no answer. data: the mechanism's.
+    """
 
     code: int
     data: bytes = b""
@@ -308,7 +310,7 @@ class AuthenticationOk:
 
 @dataclass(frozen=True, slots=True)
 class NegotiateProtocolVersion:
-    """newest: the protocol that is spoken instead, whole (major and minor), as PostgreSQL sends it."""
+    """newest: the protocol version that the server uses instead, in full (major and minor), as PostgreSQL sends it."""
 
     newest: tuple[int, int]
     unrecognised: tuple[str, ...]
@@ -339,7 +341,7 @@ class BackendKeyData:
 
 @dataclass(frozen=True, slots=True)
 class NotificationResponse:
-    """A notification that another session, or this one, sent with NOTIFY. pid: of the session that said it."""
+    """A notification that another session, or this one, sent with NOTIFY. pid: of the session that sent it."""
 
     pid: int
     channel: str
@@ -389,7 +391,7 @@ class RowDescription:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Any number of DataRow frames, encoded already."""
+    """Any number of DataRow frames that are encoded already."""
 
     data: Buffer
 
@@ -399,7 +401,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class CopyInResponse:
-    """The client is to send rows. form: 0 text (CSV too), 1 binary; of all columns."""
+    """The server's request that the client send rows. form: 0 text (CSV too), 1 binary; the same for all columns."""
 
     form: int
     columns: int
@@ -410,7 +412,7 @@ class CopyInResponse:
 
 @dataclass(frozen=True, slots=True)
 class CopyOutResponse:
-    """Rows follow. form, columns: as in `CopyInResponse`."""
+    """The announcement of rows for the client. form, columns: as in `CopyInResponse`."""
 
     form: int
     columns: int
@@ -425,7 +427,7 @@ def _copy_response(kind: bytes, form: int, columns: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class CopiedRows:
-    """Any number of CopyData frames, encoded already, one a row."""
+    """Any number of CopyData frames that are encoded already, one for each row."""
 
     data: Buffer
 
@@ -435,7 +437,7 @@ class CopiedRows:
 
 @dataclass(frozen=True, slots=True)
 class CopiedAll:
-    """CopyDone of the server."""
+    """The server's CopyDone."""
 
     def encode(self, _encoding: str) -> bytes:
         return b"c\0\0\0\4"
@@ -506,7 +508,7 @@ class EmptyQueryResponse:
 
 
 def _report(kind: bytes, fields: tuple[tuple[str, str | None], ...], encoding: str) -> bytes:
-    # A report must always get through: what the client's encoding lacks is shown escaped rather than refused.
+    # An error report must always arrive: characters that the client's encoding lacks are escaped instead of refused.
     body = b"".join(
         code.encode() + text.replace("\0", "").encode(codec(encoding), "backslashreplace") + b"\0"
         for code, text in fields

@@ -1,10 +1,11 @@
 """The grammar of PostgreSQL's advanced regular expressions (AREs), as trees.
 
-Source: PostgreSQL 15, section 9.7.3 (POSIX regular expressions). Errors are 2201B with PostgreSQL's words. What AREs alone
-have (expanded syntax, embedded options, directors) is resolved here; basic and extended POSIX syntax (options `b`, `e`) is
-refused.
+Source: PostgreSQL 15, section 9.7.3 (POSIX regular expressions). Errors are 2201B with PostgreSQL's messages. Features
+that only AREs have (expanded syntax, embedded options, directors) are resolved here; basic and extended POSIX syntax
+(options `b`, `e`) is refused.
 
-Neighbours: `engine.sql.regex` judges these trees and writes them for engines; `wire.types.jsonpath` reads patterns of LIKE_REGEX.
+Neighbours: `engine.sql.regex` analyses these trees and writes them for the engines; `wire.types.jsonpath` reads
+patterns of LIKE_REGEX.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class Choice(Node):
 
 @dataclass(frozen=True, slots=True)
 class Repeat(Node):
-    """`most` None: without bound. exact: written `{m}`, which prefers what the part does; `{m,m}` prefers long or short matches."""
+    """A repetition. most: None is unbounded. exact: whether it is written `{m}`, which keeps the preference of the
+    repeated part; `{m,m}` has its own preference for long or short matches.
+    """
 
     part: Node
     least: int
@@ -96,7 +99,7 @@ class Assertion(Node):
 
 @dataclass(frozen=True, slots=True)
 class Look(Node):
-    """Lookahead, or lookbehind when `behind`."""
+    """A lookahead, or a lookbehind if `behind`."""
 
     part: Node
     behind: bool
@@ -113,7 +116,7 @@ class Backreference(Node):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options that letters stand for; `every` is the functions' own `g`."""
+    """The options that letters represent; `every` is the `g` of the functions."""
 
     ignore_case: bool = False
     dot_excludes_newline: bool = False
@@ -125,7 +128,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern read: its tree, how many groups it captures, and the options that hold for it."""
+    """A parsed pattern: its tree, the number of its capturing groups, and the options that apply to it."""
 
     tree: Node
     groups: int
@@ -137,7 +140,9 @@ def _error(words: str) -> InvalidRegularExpression:
 
 
 def read_options(letters: str, options: Options | None = None, *, embedded: bool = False) -> Options:
-    """Options by their letters, later ones overriding. Raises 22023 (2201B when embedded) for an unknown letter."""
+    """Return options by their letters; later letters override earlier ones. Raises 22023 (2201B when embedded) for an
+    unknown letter.
+    """
     found = options or Options()
     for letter in letters:
         if letter == "g" and not embedded:
@@ -168,7 +173,7 @@ _OPTION: Final[dict[str, dict[str, bool]]] = {
 
 
 def read(text: str, options: Options) -> Pattern:
-    """A pattern by PostgreSQL's rules. Raises 2201B, or 54001 for parentheses that nest too deeply."""
+    """Parse a pattern by PostgreSQL's rules. Raises 2201B, or 54001 for parentheses that nest too deeply."""
     if options.literal:
         return _literally(text, options)
     if text.startswith("***="):
@@ -207,12 +212,13 @@ _CONSTRAINT: Final[dict[str, AssertionKind]] = {
 }  # fmt: skip
 _LOOKS: Final = ("(?=", "(?!", "(?<=", "(?<!")
 _HEX: Final = "0123456789abcdefABCDEF"
-#: Parentheses within each other: what reads, judges and writes trees recurses, here and in the engines (RE2 stops at 1,000).
+#: The maximum nesting of parentheses. Reading, analysing and writing trees are recursive, here and in the engines (RE2
+#: stops at 1,000).
 _DEPTH_MAX: Final = 500
 
 
 class _Reader:
-    """Recursive descent over the text; `at` is the next character's index."""
+    """A recursive descent parser over the text. at: the index of the next character."""
 
     def __init__(self, text: str, options: Options) -> None:
         self.text, self.options, self.at, self.groups, self.depth = text, options, 0, 0, 0
@@ -233,7 +239,7 @@ class _Reader:
         while (char := self.peek()) not in ("", "|", ")"):
             if char in "*+?" or (char == "{" and self.bound_ahead()):
                 raise _error("quantifier operand invalid")
-            # A look-around takes no quantifier, but in parentheses.
+            # A look-around takes no quantifier, except in parentheses.
             is_set_apart = self.text.startswith("(", self.at) and not self.text.startswith(_LOOKS, self.at)
             part = self.atom()
             if isinstance(part, Assertion | Look) and not is_set_apart and self.quantifier() is not None:
@@ -282,7 +288,7 @@ class _Reader:
         return least, most
 
     def peek(self) -> str:
-        """The next character that counts; expanded syntax passes over white space and comments."""
+        """Return the next significant character. Expanded syntax skips white space and comments."""
         while self.options.expanded and self.at < len(self.text):
             if self.text[self.at].isspace():
                 self.at += 1
@@ -338,7 +344,7 @@ class _Reader:
             return self.group_body()
         if self.text.startswith("?", self.at):
             raise _error("quantifier operand invalid")
-        if self.looks:  # nothing within captures
+        if self.looks:  # groups inside do not capture
             return self.group_body()
         self.groups += 1
         number = self.groups
@@ -374,7 +380,7 @@ class _Reader:
         return self.with_both_cases(literal(self.character_entry(char)))
 
     def backreference(self, first: str) -> int | None:
-        """A group's number; None where the digits are an octal number."""
+        """Return a group's number; None if the digits are an octal number."""
         end = self.at
         while is_digits(self.text[end : end + 1]):
             end += 1
@@ -387,7 +393,7 @@ class _Reader:
         return None
 
     def character_entry(self, char: str) -> int:
-        """The code point that a character-entry escape stands for."""
+        """Return the code point of a character-entry escape."""
         if char in _ENTRY:
             return _ENTRY[char]
         if char == "c":
@@ -465,7 +471,7 @@ class _Reader:
         ranges.append((low, high))
 
     def bracket_char(self, names: set[str] | None) -> int | None:
-        """One character of a bracket expression; None after a class escape, which goes to `names`."""
+        """Return one character of a bracket expression; None after a class escape, which is added to `names`."""
         if self.text.startswith(("[.", "[="), self.at):
             element = self.delimited_text(self.text[self.at + 1])
             if len(element) != 1:
@@ -501,7 +507,7 @@ class _Reader:
     # -- letter case
 
     def with_both_cases(self, chars: Chars) -> Chars:
-        """With both cases of every letter, when case is ignored."""
+        """Add the other case of every letter, if case is ignored."""
         if not self.options.ignore_case:
             return chars
         names = frozenset("alpha" if name in ("upper", "lower") else name for name in chars.names)
@@ -517,7 +523,7 @@ _CASED_MOST: Final = 2000
 
 
 def other_cases(point: int) -> list[int]:
-    """A letter in its other case, by the simple mapping."""
+    """Return the other cases of a letter, by the simple mapping."""
     char = chr(point)
     mapped = (char.lower(), char.upper())
     return [ord(other) for other in mapped if len(other) == 1 and other != char]

@@ -1,8 +1,9 @@
-"""Long arrays of numbers, in the text or binary format, read by the kernels of Arrow and numpy instead of an element at a time.
+"""Long arrays of numbers in the text or binary format, read by kernels of Arrow and numpy instead of element by
+element.
 
-Another thread of the member reads them, but each step of Python's holds the interpreter's lock: a million elements kept all other
-clients waiting. What is not as expected here (blanks, quotes, nested arrays, numbers out of range) is read, or refused, by the
-reader that takes each element by itself.
+The arrays are read on another thread of the member, but each Python step holds the interpreter lock, so an array of a
+million elements made all other clients wait. Input of any other form (blanks, quotes, nested arrays, numbers out of
+range) is read, or refused, by the reader that takes one element at a time.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _PLAIN: Final = rf"^\{{{_ITEM}(?:,{_ITEM})*\}}$"
 
 
 def read_numbers(text: str, element: t.PgType) -> list[Any] | None:
-    """The list that a long array literal of integers stands for; None where it is to be read otherwise."""
+    """Return the list that a long array literal of integers represents; None if the general reader must read it."""
     bits = _BITS.get(element)
     if bits is None or len(text) < _LONG_TEXT or not pc.match_substring_regex(text, _PLAIN).as_py():
         return None
@@ -42,7 +43,9 @@ def read_numbers(text: str, element: t.PgType) -> list[Any] | None:
 
 
 def receive_numbers(element: t.PgType, data: bytes, at: int, count: int) -> list[Any] | None:
-    """The items of a long binary array of numbers without NULL; None where they are to be read otherwise. at: where they begin."""
+    """Return the items of a long binary array of numbers without NULL; None if the general reader must read it. at: the
+    offset of the first item.
+    """
     layout = _LAYOUTS.get(element)
     if layout is None or count < _LONG_COUNT:
         return None

@@ -1,7 +1,7 @@
 """Text to arrays: `{1,2,NULL}`, `{{a,"b c"},{d,e}}`, `[1:2]={1,2}`.
 
-A neighbour of `wire.types.input`, which gives the reader of the element type. The canonical value is a (nested) list; lower
-bounds other than 1 have no place in it and are refused.
+`wire.types.input` gives this module the reader of the element type. The canonical value is a (nested) list. It cannot
+hold lower bounds other than 1, so these are refused.
 
 Source: PostgreSQL 15 documentation 8.15.2 and 8.15.6; a real server, with which the tests compare.
 """
@@ -45,7 +45,7 @@ class _Item(NamedTuple):
 
 
 def read_array(text: str, read_element: Callable[[str], Any], delimiter: str = ",") -> list[Any]:
-    """The (nested) list that an array literal stands for.
+    """Return the (nested) list that an array literal represents.
 
     read_element: reads the text of one element; it is not called for NULL. delimiter: of the element's type.
     """
@@ -78,7 +78,7 @@ def _too_many_dimensions(number: int) -> SqlError:
 
 
 def _dimensions(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """The literal after its `[1:2][1:3]=`, and those bounds."""
+    """Return the literal after its `[1:2][1:3]=`, and those bounds."""
     body = text.lstrip(_SPACE)
     bounds: list[tuple[int, int]] = []
     while match := _BOUNDS.match(body):
@@ -124,7 +124,7 @@ def _unexpected_detail(rest: str) -> str:
     return "Unexpected end of input." if first in '"\\' else f'Unexpected "{first}" character.'
 
 
-#: What may come next, by what came last. An element and a nested list never follow one another on one level.
+#: The tokens that may follow each token. An element and a nested list never follow one another on one level.
 _MAY_FOLLOW: Final = {
     "start": {"{"},
     "{": {"{", "element"},
@@ -136,7 +136,7 @@ _MAY_FOLLOW: Final = {
 
 
 def _read_nested(text: str, body: str, read_element: Callable[[str], Any], delimiter: str) -> tuple[list[Any], int]:
-    """The nested lists and their depth; every element must be at the same depth."""
+    """Return the nested lists and their depth; every element must be at the same depth."""
     stack: list[list[Any]] = []
     result: list[Any] = []
     leaf_depth = 0
@@ -162,7 +162,7 @@ def _read_nested(text: str, body: str, read_element: Callable[[str], Any], delim
 
 
 def _open(stack: list[list[Any]], result: list[Any]) -> None:
-    """One level deeper; the outermost list is `result` itself."""
+    """Open a list one level deeper; the outermost list is `result` itself."""
     child: list[Any] = result if not stack else []
     if stack:
         stack[-1].append(child)
@@ -175,7 +175,7 @@ def _element(kind: str, token: str, read_element: Callable[[str], Any]) -> Any:
     if kind == "quoted":
         return read_element(_BACKSLASH.sub(r"\1", token[1:-1]))
     bare = token.rstrip(_SPACE)
-    # A blank that a backslash protects stays.
+    # An escaped blank is kept.
     if len(bare) < len(token) and bare.endswith("\\") and (len(bare) - len(bare.rstrip("\\"))) % 2:
         bare = token[: len(bare) + 1]
     if bare.lower() == "null":
@@ -188,7 +188,7 @@ def _ragged_error(text: str) -> SqlError:
 
 
 def _lengths(value: list[Any]) -> list[int]:
-    """Elements along each dimension, as the first of each says."""
+    """Return the number of elements along each dimension, taken from the first list of each."""
     lengths = []
     level: Any = value
     while isinstance(level, list):
@@ -198,7 +198,7 @@ def _lengths(value: list[Any]) -> list[int]:
 
 
 def _check_shape(text: str, value: list[Any], leaf_depth: int) -> None:
-    """Rectangular: all lists of one depth are of one length."""
+    """Check that the array is rectangular: all lists of one depth have the same length."""
     level: list[Any] = [value]
     for depth in range(leaf_depth):
         if any(not isinstance(item, list) for item in level) or len({len(item) for item in level}) > 1:

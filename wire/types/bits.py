@@ -1,4 +1,5 @@
-"""Bit strings, carried as texts of 0 and 1: their order is bit_cmp's, a prefix before what it begins.
+"""Bit strings, carried as text of 0 and 1. The order of these texts is that of bit_cmp: a prefix sorts before a longer
+string that begins with it.
 
 Source: PostgreSQL 15, varbit.c.
 """
@@ -17,7 +18,9 @@ from wire.types import pg_types as t
 
 
 def read_bits(typ: t.PgType, text: str, typmod: int) -> str:
-    """`101`, `b101` or `x5f`. Raises InvalidTextRepresentation, StringDataLengthMismatch, StringDataRightTruncation."""
+    """Read `101`, `b101` or `x5f`. Raises InvalidTextRepresentation, StringDataLengthMismatch,
+    StringDataRightTruncation.
+    """
     hexadecimal = text[:1] in ("x", "X")
     digits = text[1:] if hexadecimal or text[:1] in ("b", "B") else text
     allowed = "0123456789abcdefABCDEF" if hexadecimal else "01"
@@ -30,7 +33,9 @@ def read_bits(typ: t.PgType, text: str, typmod: int) -> str:
 
 
 def check_length(typ: t.PgType, bits: str, typmod: int) -> str:
-    """A bit string for a place of limited length. Raises StringDataLengthMismatch, StringDataRightTruncation."""
+    """Check a bit string against the length of its type modifier. Raises StringDataLengthMismatch,
+    StringDataRightTruncation.
+    """
     if typmod > 0 and typ is t.BIT and len(bits) != typmod:
         raise StringDataLengthMismatch(f"bit string length {len(bits)} does not match type bit({typmod})")
     if typmod > 0 and len(bits) > typmod:
@@ -39,7 +44,7 @@ def check_length(typ: t.PgType, bits: str, typmod: int) -> str:
 
 
 def fit_length(typ: t.PgType, bits: str, typmod: int) -> str:
-    """A bit string cut, or filled with zeros, as an explicit cast does."""
+    """Truncate a bit string, or fill it with zeros, as an explicit cast does."""
     if typmod <= 0:
         return bits
     return bits[:typmod].ljust(typmod, "0") if typ is t.BIT else bits[:typmod]
@@ -51,7 +56,7 @@ def send_bits(bits: str) -> bytes:
 
 
 def receive_bits(data: bytes) -> str:
-    """Raises InvalidBinaryRepresentation."""
+    """Read a bit string from the binary format. Raises InvalidBinaryRepresentation."""
     length = struct.unpack_from("!i", data)[0] if len(data) >= 4 else -1
     if length < 0 or len(data) != 4 + (length + 7) // 8:
         raise InvalidBinaryRepresentation("invalid length in external bit string")

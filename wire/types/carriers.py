@@ -1,7 +1,8 @@
-"""The Arrow carrier of each PostgreSQL type: the contract between whoever produces batches and whoever encodes them.
+"""The Arrow carrier of each PostgreSQL type: the contract between the code that produces batches and the code that
+encodes them.
 
 Every batch that leaves an executor, crosses an edge of the mesh or is encoded for a client holds these Arrow types and
-no others. Executors cast to them at their boundary; `wire.pg.datarow` may rely on them.
+no others. Executors cast to them at their boundary; `wire.pg.datarow` relies on them.
 
 | PostgreSQL | Arrow carrier | note |
 |---|---|---|
@@ -12,7 +13,7 @@ no others. Executors cast to them at their boundary; `wire.pg.datarow` may rely 
 | numeric | decimal128(38, s) | s: `ResultColumn.scale`; see `NumericScale` for how many digits are printed |
 | numeric NaN, infinities, more than 38 digits | utf8 | as numeric_out writes it |
 | text, varchar, bpchar, name, "char", unknown, json, jsonb, uuid | utf8 | bpchar padded already; uuid in its canonical 36 letters |
-| pg_node_tree | utf8 | whatever it says |
+| pg_node_tree | utf8 | any text |
 | anyarray | utf8 | a column of the system catalog; as array_out writes it |
 | bytea | binary | |
 | date | date32 | int32 max / min are infinity / -infinity |
@@ -43,14 +44,15 @@ PG_EPOCH_MICROS: Final = PG_EPOCH_DAYS * 86_400_000_000
 
 
 class NumericScale(enum.Enum):
-    """How many fractional digits of a numeric carrier are printed (PostgreSQL keeps a display scale in each value).
+    """The rule for how many fractional digits of a numeric carrier are printed (PostgreSQL keeps a display scale in
+    each value).
 
-    FIXED: all of the carrier's scale. Columns, sums, products: their scale is known to the planner.
+    FIXED: all of the carrier's scale. Columns, sums, products: the planner knows their scale.
     TRIMMED: without trailing zeros beyond `minimum`, as after a cast from float8 or from text of unknown scale.
     QUOTIENT: PostgreSQL's select_div_scale: at least 16 significant digits, in base-10000 groups, so that the scale
         depends on the value: 20 digits below 1, 16 below 10^4, 12 below 10^8 and so on; never fewer than `minimum`.
     ROOT: numeric_sqrt's scale, 15 digits below 100, 13 below 10^4 and so on; never fewer than `minimum`.
-    POWER: that of exp, ln and power: 16 digits less the value's decimal weight; never fewer than `minimum`.
+    POWER: the scale of exp, ln and power: 16 digits less the value's decimal weight; never fewer than `minimum`.
     """
 
     FIXED = "fixed"
@@ -83,12 +85,12 @@ _CARRIERS: Final[dict[t.PgType, pa.DataType]] = {
 }
 
 
-#: The scale of a numeric of which nothing is known.
+#: The scale of a numeric whose scale is unknown.
 UNKNOWN_SCALE: Final = 16
 
 
 def carrier(typ: t.PgType, scale: int = 0) -> pa.DataType:
-    """The Arrow type that carries `typ`; `scale` is for numeric and arrays of it.
+    """Return the Arrow type that carries `typ`; `scale` is for numeric and arrays of it.
 
     Raises KeyError for types that no batch may hold (pseudo-types; record, whose fields only the binder knows).
     """
@@ -102,7 +104,7 @@ def carrier(typ: t.PgType, scale: int = 0) -> pa.DataType:
 
 
 def nested_lists(element: pa.DataType, dimensions: int) -> pa.DataType:
-    """Return the carrier of arrays of that many dimensions, over the carrier of their elements."""
+    """Return the carrier of arrays with this number of dimensions, over the carrier of their elements."""
     for _ in range(dimensions):
         element = pa.list_(element)
     return element

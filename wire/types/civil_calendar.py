@@ -10,7 +10,7 @@ _MONTH_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def days_from_civil(year: int, month: int, day: int) -> int:
-    """Days since 1970 of a date of the proleptic Gregorian calendar; year 0 is 1 BC."""
+    """Return the days since 1970 of a date of the proleptic Gregorian calendar; year 0 is 1 BC."""
     shifted = year - (month <= 2)
     era, year_of_era = divmod(shifted, 400)
     day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
@@ -18,7 +18,7 @@ def days_from_civil(year: int, month: int, day: int) -> int:
 
 
 def civil_from_days(days: int) -> tuple[int, int, int]:
-    """(year, month, day) of a number of days since 1970."""
+    """Return (year, month, day) of a number of days since 1970."""
     era, day_of_era = divmod(days + 719_468, 146_097)
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
@@ -29,6 +29,6 @@ def civil_from_days(days: int) -> tuple[int, int, int]:
 
 
 def month_days(year: int, month: int) -> int:
-    """How many days a month has; year 0 is 1 BC."""
+    """Return the number of days of a month; year 0 is 1 BC."""
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     return 29 if month == 2 and leap else _MONTH_DAYS[month - 1]

@@ -1,12 +1,13 @@
 """Client encodings: PostgreSQL's names for them, and conversion of strings and of whole columns from and to UTF-8.
 
 The server's encoding is UTF8. A column is converted at once: its bytes are decoded together, each distinct character is
-encoded once, and the new offsets follow from the characters' new lengths. SQL_ASCII promises nothing about bytes above 127:
-PostgreSQL passes them through, and here they are taken as UTF-8. An encoding is given by PostgreSQL's name everywhere;
-`encoding_named` knows its other spellings.
+encoded once, and the new offsets are computed from the characters' new lengths. SQL_ASCII promises nothing about bytes
+above 127: PostgreSQL passes them through, and Sluice reads them as UTF-8. All code names an encoding by PostgreSQL's
+name; `encoding_named` knows its other spellings.
 
 Neighbours: `wire.pg.messages` (every string of the protocol), `wire.types.output` (results), `wire.pg.values`
-(parameters), `engine.settings.session_settings` (client_encoding). Source: PostgreSQL 15 documentation 24.3, encnames.c.
+(parameters), `engine.settings.session_settings` (client_encoding). Source: PostgreSQL 15 documentation 24.3,
+encnames.c.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import pyarrow as pa
 from wire.errors import CharacterNotInRepertoire, FeatureNotSupported, UntranslatableCharacter
 from wire.types.byte_columns import binary_array, data_of, offsets_of
 
-#: PostgreSQL's name to Python's codec.
+#: PostgreSQL's names of encodings to Python's codecs.
 _CODECS: Final = {
     "UTF8": "utf-8", "SQL_ASCII": "utf-8",
     "LATIN1": "latin-1", "LATIN2": "iso8859-2", "LATIN3": "iso8859-3", "LATIN4": "iso8859-4", "LATIN5": "iso8859-9",
@@ -30,7 +31,8 @@ _CODECS: Final = {
     "WIN1254": "cp1254", "WIN1255": "cp1255", "WIN1256": "cp1256", "WIN1257": "cp1257", "WIN1258": "cp1258",
     "WIN866": "cp866", "WIN874": "cp874", "KOI8R": "koi8-r", "KOI8U": "koi8-u",
 }  # fmt: skip
-#: All that PostgreSQL knows, each at its number (pg_wchar.h, pg_enc), and how many bytes a character of it takes at most.
+#: All of PostgreSQL's encodings, each at its number (pg_wchar.h, pg_enc), with the maximum number of bytes of a
+#: character.
 NUMBERED: Final = (
     ("SQL_ASCII", 1), ("EUC_JP", 3), ("EUC_CN", 3), ("EUC_KR", 3), ("EUC_TW", 4), ("EUC_JIS_2004", 3), ("UTF8", 4),
     ("MULE_INTERNAL", 4), *((f"LATIN{number}", 1) for number in range(1, 11)), ("WIN1256", 1), ("WIN1258", 1), ("WIN866", 1),
@@ -52,12 +54,12 @@ _MULTIBYTE_ALIASES: Final = {
 
 
 def plain_name(text: str) -> str:
-    """A name as far as it counts."""
+    """Return the significant part of an encoding's name, without case and punctuation."""
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
 _NAMES: Final = {plain_name(name): name for name in _CODECS} | _ALIASES
-#: The number of each encoding by all its names, of which only letters and digits count, without case.
+#: The number of each encoding by all its names, reduced to letters and digits in lower case.
 NUMBER_BY_NAME: Final = {
     plain: number
     for number, (name, _bytes) in enumerate(NUMBERED)
@@ -66,12 +68,12 @@ NUMBER_BY_NAME: Final = {
 
 
 def encoding_named(text: str) -> str:
-    """PostgreSQL's name of the encoding that `text` means; case and punctuation do not count. Raises KeyError."""
+    """Return PostgreSQL's name of the encoding that `text` names; case and punctuation are ignored. Raises KeyError."""
     return _NAMES[plain_name(text)]
 
 
 def codec(name: str) -> str:
-    """The Python codec of an encoding. Raises 0A000 for one that is not supported."""
+    """Return the Python codec of an encoding. Raises 0A000 for one that is not supported."""
     try:
         return _CODECS[name]
     except KeyError:
@@ -83,7 +85,9 @@ def _byte_list(data: bytes) -> str:
 
 
 def from_client(data: bytes, name: str) -> str:
-    """Text that arrived in a client's encoding. Raises 22021 for what is not text there, naming the bytes."""
+    """Decode text that arrived in a client's encoding. Raises 22021 for bytes that are not valid text there, and names
+    them.
+    """
     try:
         text = data.decode(codec(name))
     except UnicodeDecodeError as error:
@@ -96,7 +100,7 @@ def from_client(data: bytes, name: str) -> str:
 
 
 def to_client(text: str, name: str) -> bytes:
-    """Text for a client, in its encoding. Raises 22P05 for a character that it lacks."""
+    """Encode text for a client. Raises 22P05 for a character that the client's encoding lacks."""
     try:
         return text.encode(codec(name))
     except UnicodeEncodeError as error:
@@ -107,7 +111,7 @@ def to_client(text: str, name: str) -> bytes:
 
 
 def column_to_client(array: pa.BinaryArray, name: str) -> pa.BinaryArray:
-    """A column of UTF-8 in a client's encoding. Raises 22P05 for a character that it lacks."""
+    """Convert a column of UTF-8 to a client's encoding. Raises 22P05 for a character that the encoding lacks."""
     if name in _UNCONVERTED:
         return array
     offsets = offsets_of(array)
@@ -121,7 +125,7 @@ def column_to_client(array: pa.BinaryArray, name: str) -> pa.BinaryArray:
     table = np.array([list(item.ljust(width, b"\0")) for item in encoded], np.uint8).reshape(len(encoded), width)
     sizes = np.array([len(item) for item in encoded], np.int64)[inverse]
     converted = table[inverse][np.arange(width) < sizes[:, None]]
-    # A character begins wherever a byte is no continuation; its end in the new bytes is known by its number.
+    # A character begins at every byte that is not a continuation byte; its number gives its end in the new bytes.
     begun = np.concatenate(([0], np.cumsum((data & 0xC0) != 0x80)))
     ends = np.concatenate(([0], np.cumsum(sizes)))
     validity = array.is_valid().buffers()[1] if array.null_count else None

@@ -1,6 +1,7 @@
-"""The fields of one date/time text by subject: date, time of day, time zone; and what they make once all are read.
+"""The fields of one date/time text, grouped into date, time of day and time zone, and the value that they make when all
+are read.
 
-`wire.types.datetime_input` finds out which field a token is.
+`wire.types.datetime_input` decides which field a token is.
 """
 
 from __future__ import annotations
@@ -18,20 +19,22 @@ DATE_NAMES: Final = frozenset(("year", "month", "day"))
 
 
 class ClockOverflow(Exception):
-    """A field outside its range; `order` when another DateStyle might have read it."""
+    """A field is outside its range. order: whether another DateStyle might have read it."""
 
     def __init__(self, *, order: bool = False) -> None:
         self.order = order
 
 
 class ZoneOverflow(Exception):
-    """A time zone offset outside its range."""
+    """A time zone offset is outside its range."""
 
 
 @dataclass(slots=True)
 class DateFields:
-    """year_day: of the year, instead of month and day. bc: BC was written. short_year: the year has two digits. text_month: the
-    month was a word. julian: the date was a Julian day."""
+    """The date of a text. year_day: the day of the year, instead of month and day. bc: whether BC was written.
+    short_year: whether the year has two digits. text_month: whether the month was a word. julian: whether the date was
+    a Julian day.
+    """
 
     year: int = 0
     month: int = 0
@@ -43,15 +46,15 @@ class DateFields:
     julian: bool = False
 
     def set_days(self, days: int) -> None:
-        """Set the date of so many days since 1970."""
+        """Set the date from days since 1970."""
         self.year, self.month, self.day = civil_from_days(days)
 
     def days(self) -> int:
-        """Days since 1970."""
+        """Return the days since 1970."""
         return days_from_civil(self.year, self.month, self.day)
 
     def finish(self, have: Set[str]) -> None:
-        """Make a date of the fields. have: the names of those that are given. Raises ClockOverflow."""
+        """Make a date from the fields. have: the names of the fields that are given. Raises ClockOverflow."""
         if "year" in have and not self.julian:
             self._finish_year()
         if self.year_day:
@@ -76,8 +79,9 @@ class DateFields:
 
 @dataclass(slots=True)
 class ClockFields:
-    """time_only: the type is a time and nothing else. micros: minutes and seconds. is_loose: they were taken from digits run
-    together, beyond what a clock shows. half: am or pm."""
+    """The time of day of a text. time_only: whether the type is a time and nothing else. micros: minutes and seconds.
+    is_loose: whether these were taken from digits without separators, and exceed the range of a clock. half: am or pm.
+    """
 
     time_only: bool
     hour: int = 0
@@ -86,7 +90,7 @@ class ClockFields:
     half: str = ""
 
     def set(self, hour: int, micros: int) -> None:
-        """micros: minutes and seconds; with a leap second they may be a whole hour."""
+        """Set the time of day. micros: minutes and seconds; with a leap second they may be a whole hour."""
         self.hour, self.micros = hour, micros
         if not self.time_only and self.micros_of_day > DAY_MICROS:
             raise ClockOverflow
@@ -96,7 +100,7 @@ class ClockFields:
         return self.hour * HOUR_MICROS + self.micros
 
     def finish(self) -> None:
-        """Make a time of day of the fields. Raises ClockOverflow."""
+        """Make a time of day from the fields. Raises ClockOverflow."""
         if self.half and self.hour > 12:
             raise ClockOverflow
         if self.half == "am" and self.hour == 12:
@@ -109,8 +113,9 @@ class ClockFields:
 
 @dataclass(slots=True)
 class ZoneFields:
-    """offset: seconds east of Greenwich, as written. named: a zone by name, or by an abbreviation whose offset changes. summer:
-    DST was written."""
+    """The time zone of a text. offset: seconds east of Greenwich, as written. named: a zone by name, or by an
+    abbreviation whose offset changes. summer: whether DST was written.
+    """
 
     offset: int | None = None
     named: Zone | None = None
@@ -118,7 +123,7 @@ class ZoneFields:
     summer: bool = False
 
     def offset_east(self, local_second: int, session_zone: str) -> int:
-        """Seconds east of Greenwich, as written or by the zone in force at that local time."""
+        """Return the seconds east of Greenwich, as written or of the zone in force at that local time."""
         if self.offset is not None:
             return self.offset
         where = self.named or zone(session_zone)
@@ -129,6 +134,8 @@ class ZoneFields:
         return offset
 
     def finish(self, special: str) -> None:
-        """DST makes the offset before it an hour more; it says nothing of a named zone or of none."""
+        """Raise BadFormat if DST was written without an offset before it, to which it adds an hour: DST has no meaning
+        after a named zone or without a zone. special: a special value such as `infinity`, which allows it.
+        """
         if self.summer and self.offset is None and not special:
             raise BadFormat

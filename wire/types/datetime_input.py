@@ -1,11 +1,11 @@
-"""Text to date, time, timetz, timestamp and timestamptz, in every spelling that PostgreSQL 15 takes.
+"""Text to date, time, timetz, timestamp and timestamptz, in every spelling that PostgreSQL 15 accepts.
 
-Two steps. `split` cuts the text into typed tokens (`wire.types.datetime_tokens`); `_Reader` gives each token a meaning from
-its form and from what is known already: `1/2/2003` by DateStyle's order, `2003` as a year because it is long, `EST` as a
-zone. What a field is, and when a text is wrong, follows the description in PostgreSQL's documentation, appendix B.1, and
-the behaviour of a real server, with which the tests compare.
+Reading has two steps. `split` cuts the text into typed tokens (`wire.types.datetime_tokens`). `_Reader` gives each
+token a meaning from its form and from the fields that are already known: it reads `1/2/2003` by DateStyle's order,
+`2003` as a year because it is long, `EST` as a zone. The meaning of fields, and the conditions for errors, follow
+PostgreSQL's documentation, appendix B.1, and the behaviour of a real server, with which the tests compare.
 
-A neighbour of `wire.types.input`, which chooses among the `read_*` functions by type.
+`wire.types.input` chooses among the `read_*` functions by type.
 """
 
 from __future__ import annotations
@@ -36,18 +36,19 @@ DATE_MINUS_INFINITY: Final = -(1 << 31)
 TIMESTAMP_INFINITY: Final = (1 << 63) - 1
 TIMESTAMP_MINUS_INFINITY: Final = -(1 << 63)
 
-#: Days from 4714-11-24 BC, where PostgreSQL's calendar begins, to 1970; and 1970 to 5874898-01-01, before which it ends.
+#: Days from 4714-11-24 BC, where PostgreSQL's calendar begins, to 1970; and from 1970 to 5874898-01-01, before which it
+#: ends.
 DATE_FIRST: Final = -2_440_588
 DATE_END: Final = 2_145_042_906
 TIMESTAMP_FIRST: Final = DATE_FIRST * DAY_MICROS
-#: 294277-01-01, where PostgreSQL's timestamps end. Ours, counted from 1970, end some thirty years before.
+#: 294277-01-01, where PostgreSQL's timestamps end. Ours, counted from 1970, end about thirty years before.
 TIMESTAMP_END: Final = 9_223_371_331_200_000_000 + PG_EPOCH_MICROS
 _INT_MAX: Final = (1 << 31) - 1
 
 
 @dataclass(slots=True)
 class _Reader:
-    """The fields read so far from one text. `have`: names of the fields seen."""
+    """The reader of one text, with the fields read so far. have: the names of these fields."""
 
     settings: InputSettings
     time_only: bool = False
@@ -62,7 +63,7 @@ class _Reader:
         self.clock = ClockFields(self.time_only)
 
     def read(self, tokens: list[Token]) -> None:
-        """Raises BadFormat, ClockOverflow, ZoneOverflow, and SqlError for an unknown zone."""
+        """Read all tokens. Raises BadFormat, ClockOverflow, ZoneOverflow, and SqlError for an unknown zone."""
         for index, token in enumerate(tokens):
             self._token(tokens, index, token)
         self.date.finish(self.have)
@@ -70,7 +71,7 @@ class _Reader:
         self.zone.finish(self.special)
 
     def _claim(self, *names: str) -> None:
-        """These fields are given by the present token; none may be given twice."""
+        """Note that the present token gives these fields; none may be given twice."""
         if not self.have.isdisjoint(names):
             raise BadFormat
         self.have.update(names)
@@ -116,7 +117,7 @@ class _Reader:
             self.zone.named = named
 
     def _clock_with_zone(self, text: str) -> None:
-        """`040506-08`: digits of a time (or after J, of a Julian day) and an offset."""
+        """Read `040506-08`: digits of a time (or after J, of a Julian day) and an offset."""
         digits, minus, offset = text.partition("-")
         if not minus or "time" in self.have:
             raise BadFormat
@@ -132,7 +133,7 @@ class _Reader:
         self.zone.offset = east
 
     def _date(self, text: str) -> None:
-        """A date in one token: `1999-01-08`, `8.1.1999`, `08-jan-1999`."""
+        """Read a date in one token: `1999-01-08`, `8.1.1999`, `08-jan-1999`."""
         parts = re.findall(r"\d+|[^\W\d_]+", text)
         numbers = []
         for part in parts:
@@ -148,7 +149,7 @@ class _Reader:
             raise BadFormat
         for number in numbers:
             self._number(number)
-        # Such a date comes first: only a zone may stand before it.
+        # Such a date must come first: only a zone may precede it.
         if self.have - {"zone"} != {"year", "month", "day"}:
             raise BadFormat
 
@@ -203,7 +204,7 @@ class _Reader:
             self.clock.set(0, int(float(f".{fraction}") * DAY_MICROS))
 
     def _digits_field(self, text: str, *, dated: bool = False) -> None:
-        """Digits run together: `19990108`, `990108`, `040506.789`, `0405`."""
+        """Read digits without separators: `19990108`, `990108`, `040506.789`, `0405`."""
         digits, point, fraction = text.partition(".")
         dated = dated or self.have >= DATE_NAMES
         micros = _fraction_micros(fraction)
@@ -212,7 +213,7 @@ class _Reader:
         elif "time" not in self.have and len(digits) in (4, 6):
             self._claim("time")
             minute, second = int(digits[2:4]), int(digits[4:] or 0)
-            # PostgreSQL takes 99 minutes here, save for a type that is a time and nothing else.
+            # PostgreSQL accepts up to 99 minutes here, except for a type that is only a time.
             self.clock.hour, self.clock.micros = int(digits[:2]), (minute * 60 + second) * 1_000_000 + micros
             self.clock.is_loose = minute > 59 or second > 60
         elif point and not dated and len(digits) >= 6:
@@ -227,7 +228,7 @@ class _Reader:
         self.date.short_year = len(digits) == 6
 
     def _number(self, text: str) -> None:
-        """A number whose place decides what it is, by DateStyle's order."""
+        """Read a number whose position decides which field it is, by DateStyle's order."""
         digits, point, fraction = text.partition(".")
         value = _read_bounded(digits or "0")
         if point and not digits and not fraction:
@@ -236,7 +237,7 @@ class _Reader:
             self._digits_field(text)
             return
         if point:
-            # `8 jan 12.5`: the fraction is one of a second, as odd as it looks.
+            # As in PostgreSQL, the fraction of `8 jan 12.5` is a fraction of a second.
             self.clock.micros = _fraction_micros(fraction)
         known = DATE_NAMES & self.have
         order = self.settings.date_order
@@ -262,7 +263,7 @@ class _Reader:
             raise BadFormat
 
     def _day_or_year(self, value: int, length: int) -> None:
-        """With `08-jan-1999` under YMD, the 8 was taken for a year: the day is found out now."""
+        """Set the day, or correct the year: with `08-jan-1999` under YMD, the 8 was read as a year and is the day."""
         if self.date.text_month and length >= 3 and self.date.short_year:
             self._claim("day")
             self.date.day, self.date.year, self.date.short_year = self.date.year, value, False
@@ -334,7 +335,7 @@ class _Reader:
         self.date.month = value
 
     def _time_marker(self, tokens: list[Token], index: int) -> None:
-        """The T of ISO 8601: a date before it, a time after it."""
+        """Read the T of ISO 8601: a date before it, a time after it."""
         if not self.time_only and not self.have >= DATE_NAMES:
             raise BadFormat
         if index + 1 >= len(tokens) or tokens[index + 1].kind not in (Kind.NUMBER, Kind.TIME, Kind.DATE):
@@ -367,7 +368,7 @@ class _Reader:
         self.date.set_days(days)
 
     def local_now(self) -> int:
-        """Microseconds since 1970 on the session's clock at the transaction's start."""
+        """Return the microseconds since 1970 on the session's clock at the start of the transaction."""
         now = self.settings.now
         return now + zone(self.settings.time_zone).offset_at(now // 1_000_000) * 1_000_000
 
@@ -392,9 +393,10 @@ _OFFSET: Final = re.compile(r"([+-])(\d+)(?::(\d*)(?::(\d*))?)?")
 
 
 def read_clock(text: str, *, minute_to_second: bool = False) -> tuple[int, int]:
-    """(hour, microseconds since the hour) of `hh:mm`, `hh:mm:ss.fff` or `mm:ss.fff`; the hour is not limited here.
+    """Return (hour, microseconds since the hour) of `hh:mm`, `hh:mm:ss.fff` or `mm:ss.fff`; the hour is not limited
+    here.
 
-    minute_to_second: take two fields as minutes and seconds (an interval's MINUTE TO SECOND).
+    minute_to_second: whether two fields are minutes and seconds (an interval's MINUTE TO SECOND).
     """
     match = _CLOCK.fullmatch(text)
     if not match:
@@ -420,7 +422,7 @@ def _check_clock(minute: int, second: int) -> None:
 
 
 def read_offset(text: str) -> int:
-    """Seconds east of Greenwich of `+hh`, `-hhmm`, `+hh:mm`, `+hh:mm:ss`."""
+    """Return the seconds east of Greenwich of `+hh`, `-hhmm`, `+hh:mm`, `+hh:mm:ss`."""
     match = _OFFSET.match(text)
     if not match:
         raise BadFormat
@@ -446,7 +448,7 @@ def _parse(text: str, type_name: str, settings: InputSettings, *, time_only: boo
 
 
 def describe(error: Exception, type_name: str, text: str) -> SqlError:
-    """The client's error for what a reader raised."""
+    """Return the client's error for an exception that a reader raised."""
     if isinstance(error, ClockOverflow):
         hint = 'Perhaps you need a different "datestyle" setting.' if error.order else None
         return DatetimeFieldOverflow(f'date/time field value out of range: "{text}"', hint=hint)
@@ -461,7 +463,7 @@ def _need_date(reader: _Reader, type_name: str, text: str) -> None:
 
 
 def read_date(text: str, settings: InputSettings) -> int:
-    """Days since 1970; infinity and -infinity as int32's ends."""
+    """Return days since 1970; infinity and -infinity are the limits of int32."""
     reader = _parse(text, "date", settings)
     if reader.special == "epoch":
         return 0
@@ -475,7 +477,7 @@ def read_date(text: str, settings: InputSettings) -> int:
 
 
 def read_timestamp(typ: t.PgType, text: str, typmod: int, settings: InputSettings) -> int:
-    """Microseconds since 1970 for timestamp and timestamptz; the infinities as int64's ends."""
+    """Return microseconds since 1970 for timestamp and timestamptz; the infinities are the limits of int64."""
     name = "timestamp" if typ is t.TIMESTAMP else typ.sql_name
     reader = _parse(text, name, settings)
     if reader.special == "epoch":
@@ -493,19 +495,21 @@ def read_timestamp(typ: t.PgType, text: str, typmod: int, settings: InputSetting
 
 
 def check_carried(micros: int) -> int:
-    """PostgreSQL counts from 2000, our carrier from 1970: the last thirty of its 292,277 years do not fit."""
+    """Check that the carrier holds a timestamp. PostgreSQL counts from 2000, our carrier from 1970: the last thirty of
+    its 292,277 years do not fit.
+    """
     if micros >= TIMESTAMP_INFINITY:
         raise FeatureNotSupported("not supported: timestamps after 294247-01-10 04:00:54")
     return micros
 
 
 def read_time(text: str, typmod: int, settings: InputSettings) -> int:
-    """Microseconds since midnight."""
+    """Return microseconds since midnight."""
     return round_micros(_time_reader(text, "time", settings).clock.micros_of_day, typmod)
 
 
 def read_timetz(text: str, typmod: int, settings: InputSettings) -> dict[str, int]:
-    """Microseconds since midnight and seconds *west* of Greenwich; a bare time is in the session's zone, today."""
+    """Return microseconds since midnight and seconds *west* of Greenwich; a bare time is in the session's zone, today."""
     reader = _time_reader(text, "time with time zone", settings)
     dated = reader.have >= DATE_NAMES
     days = reader.date.days() if dated else reader.local_now() // DAY_MICROS
@@ -524,7 +528,7 @@ def _time_reader(text: str, type_name: str, settings: InputSettings) -> _Reader:
 
 
 def round_micros(micros: int, typmod: int) -> int:
-    """Microseconds rounded to `typmod` decimals of a second, half away from zero."""
+    """Round microseconds to `typmod` decimals of a second, half away from zero."""
     if typmod < 0 or typmod >= 6:
         return micros
     unit: int = 10 ** (6 - typmod)

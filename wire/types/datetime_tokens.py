@@ -1,8 +1,9 @@
-"""Cutting a date, time or interval text into typed tokens, and what each known word means.
+"""Cutting of a date, time or interval text into typed tokens, and the meanings of known words.
 
-The first step of `wire.types.datetime_input` and `wire.types.interval_input`. A token's kind is decided by its characters
-alone: digits with colons are a time, digits with two equal delimiters a date, a sign before digits an offset (or an interval's
-signed number). A word that punctuation follows is a date (`jan-08-1999`) or a zone (`america/new_york`), unless it is known.
+This is the first step of `wire.types.datetime_input` and `wire.types.interval_input`. The characters of a token alone
+decide its kind: digits with colons are a time, digits with two equal delimiters a date, a sign before digits an offset
+(or a signed number of an interval). A word followed by punctuation is a date (`jan-08-1999`) or a zone
+(`america/new_york`), unless it is a known word.
 
 Source: PostgreSQL 15 documentation, appendix B.1 and tables B.1 to B.3; a real server, with which the tests compare.
 """
@@ -16,7 +17,7 @@ from typing import Final, NamedTuple
 
 
 class BadFormat(Exception):
-    """The text is not of the type at all."""
+    """The text does not have the type's format at all."""
 
 
 class Kind(enum.Enum):
@@ -42,7 +43,7 @@ _WEEKDAYS: Final = {
     "fri": "friday", "sat": "saturday",
 }  # fmt: skip
 
-#: Word to (kind, value).
+#: Words to (kind, value).
 _WORDS: Final[dict[str, tuple[str, str | int]]] = {
     **{
         word: ("reserved", word) for word in ("now", "today", "yesterday", "tomorrow", "epoch", "infinity", "-infinity")
@@ -65,7 +66,9 @@ _WORDS: Final[dict[str, tuple[str, str | int]]] = {
 
 
 def word_meaning(word: str) -> tuple[str, str | int] | None:
-    """(kind, value) of a known word in lower case, of which the first ten letters count; None for an unknown one."""
+    """Return (kind, value) of a known word in lower case, of which the first ten letters count; None for an unknown
+    one.
+    """
     return _WORDS.get(word[:10])
 
 
@@ -79,7 +82,7 @@ _SKIPPED: Final = frozenset(string.punctuation) - set("+-.")
 
 _TIME: Final = re.compile(r"\d+:[\d:.]*", re.ASCII)
 _DIGITS: Final = re.compile(r"\d+", re.ASCII)
-#: Digits, a delimiter, digits; and then the same delimiter with whatever digits and more of it follow.
+#: Digits, a delimiter, digits; then any sequence of digits and the same delimiter that begins with the delimiter.
 _NUMERIC_DATE: Final = re.compile(r"\d+([-/.])\d+(?:\1(?:\d|\1)*)?", re.ASCII)
 _MIXED_DATE: Final = re.compile(r"\d+([-/.])")
 _FRACTION: Final = re.compile(r"\.\d*", re.ASCII)
@@ -90,7 +93,7 @@ _SIGNED_WORD: Final = re.compile(r"([+-])[ \t\n\r\v\f]*([A-Za-z]+)")
 
 
 def split(text: str) -> list[Token]:
-    """The tokens of `text`, in lower case. Raises BadFormat."""
+    """Return the tokens of `text`, in lower case. Raises BadFormat."""
     tokens: list[Token] = []
     at = 0
     while at < len(text):

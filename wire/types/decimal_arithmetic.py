@@ -1,12 +1,13 @@
 """Exact division and rounding of Arrow's decimals.
 
-Arrow (26.0.1; basic_decimal.cc, DecimalDivide) divides by Knuth's algorithm D, and where the divisor has more than 32 bits it takes
-some digits of the quotient, in base 2**32, for one or two less than they are: those that are 2**32 - 1, since a sum of two numbers
-of 32 bits is kept in 32 bits. What follows such a digit is wrong as well. Rounding and casts to another scale divide by a power of
-ten: 18446744073709551615.00000000000000 as decimal(38, 0) is 18446744067664922516.
+Arrow (26.0.1; basic_decimal.cc, DecimalDivide) divides by Knuth's algorithm D. If the divisor has more than 32 bits,
+Arrow computes some digits of the quotient, in base 2**32, as one or two less than they are. These are digits with the
+maximal value 2**32-1, because the sum of two 32-bit numbers is kept in 32 bits. The digits after such a digit are wrong
+as well. Rounding and casts to another scale divide by a power of ten and have the same error:
+18446744073709551615.00000000000000 as decimal(38, 0) is 18446744067664922516.
 
-A divisor of 32 bits is divided by exactly. So digits are dropped at most nine at a time here, and quotients that have one of those
-digits are computed again.
+Division by a divisor of 32 bits is exact. This module therefore drops at most nine digits at a time, and computes
+quotients again if one of their digits is as large as these.
 """
 
 from __future__ import annotations
@@ -18,16 +19,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: The largest power of ten of 32 bits.
+#: The exponent of the largest power of ten that fits into 32 bits.
 _STEP: Final = 9
 _DIGITS_MAX: Final = 76
 _WORDS: Final = 8
-#: A digit of a quotient, in base 2**32, that is as large may be wrong.
+#: A digit of a quotient, in base 2**32, may be wrong if it is at least as large as this.
 _DOUBTFUL: Final = np.uint32(2**32 - 16)
 
 
 def truncate_decimals(values: Any, scale: int) -> Any:
-    """Decimals of `scale` fractional digits, cut off toward zero. values: an array or chunked array of no fewer."""
+    """Truncate decimals to `scale` fractional digits, toward zero. values: an array or chunked array with at least that
+    many.
+    """
     make = pa.decimal256 if pa.types.is_decimal256(values.type) else pa.decimal128
     while values.type.scale > scale:
         values = pc.cast(values, make(values.type.precision, max(scale, values.type.scale - _STEP)), safe=False)
@@ -35,17 +38,20 @@ def truncate_decimals(values: Any, scale: int) -> Any:
 
 
 def round_decimals(values: Any, digits: int) -> Any:
-    """Decimals of the same type, rounded to `digits` fractional digits, half away from zero. Raises pa.ArrowInvalid where one does
-    not fit into the type then."""
+    """Round decimals to `digits` fractional digits, half away from zero, in the same type. Raises pa.ArrowInvalid if a
+    rounded value does not fit into the type.
+    """
     if values.type.scale - digits <= _STEP:
         return pc.round(values, ndigits=digits, round_mode="half_towards_infinity")
-    # The digit behind the last one decides.
+    # The digit after the last one decides about rounding.
     rounded = pc.round(truncate_decimals(values, digits + 1), ndigits=digits, round_mode="half_towards_infinity")
     return pc.cast(rounded, values.type)
 
 
 def divide_decimals(dividends: Any, divisors: Any) -> Any:
-    """Quotients of two arrays of decimal256 as `pc.divide` gives them, cut off toward zero at s1 + p2 - s2 + 1 digits."""
+    """Return the quotients of two arrays of decimal256 as `pc.divide` gives them, truncated toward zero. They have
+    `s1+p2-s2+1` fractional digits.
+    """
     quotients = pc.divide(dividends, divisors)
     if isinstance(quotients, pa.ChunkedArray):
         quotients = quotients.combine_chunks()
@@ -65,7 +71,7 @@ def divide_decimals(dividends: Any, divisors: Any) -> Any:
 
 
 def _divide(dividend: Decimal | None, divisor: Decimal | None, scale: int) -> Decimal | None:
-    """The quotient of one pair. Few are computed so: a value of a random quotient is among them once in some 10 million."""
+    """Return the quotient of one pair. Few are computed this way: of random quotients, one value in some 10 million."""
     if dividend is None or divisor is None:
         return None
     with localcontext(prec=4 * _DIGITS_MAX):

@@ -1,11 +1,12 @@
-"""Values of enums: labels in, the numbers that carry them out, and back.
+"""Values of enums: labels to the numbers that carry them, and back.
 
-A label's number grows in the enum's order, so that comparing, sorting and grouping numbers is comparing, sorting and grouping
-labels, on every engine and in every file. The first labels are `STEP` apart; one that is added between two others gets the
-number halfway, as PostgreSQL gives it a sort order (`pg_enum.enumsortorder` is the number in steps). A label that is renamed
-keeps its number: nothing that is stored changes.
+The numbers of labels follow the enum's order, so comparing, sorting and grouping numbers is comparing, sorting and
+grouping labels, on every engine and in every file. The first labels are `STEP` apart. A label that is added between two
+others gets the number halfway between theirs, as PostgreSQL gives it a sort order (`pg_enum.enumsortorder` is the
+number in steps). A renamed label keeps its number, so no stored data changes.
 
-Rejected: the label itself as carrier. Its order would have to be looked up wherever two values meet, also inside the engines.
+Rejected: the label itself as carrier. Its order would have to be looked up at every comparison of two values, also
+inside the engines.
 
 Source: PostgreSQL 15, enum.c, pg_enum.c (AddEnumLabel).
 """
@@ -21,12 +22,12 @@ from wire.errors import InvalidTextRepresentation
 from wire.types import pg_types as t
 from wire.types.byte_columns import ByteColumn, as_binary, values_of
 
-#: From one label's number to the next's, as CREATE TYPE gives them.
+#: The distance between the numbers of consecutive labels, as CREATE TYPE assigns them.
 STEP: Final = 1 << 32
 
 
 def read_enum(typ: t.PgType, label: str) -> int:
-    """The number of a label. Raises InvalidTextRepresentation."""
+    """Return the number of a label. Raises InvalidTextRepresentation."""
     for number, known in typ.labels:
         if known == label:
             return number
@@ -34,7 +35,7 @@ def read_enum(typ: t.PgType, label: str) -> int:
 
 
 def enum_text(typ: t.PgType, array: pa.Array) -> ByteColumn:
-    """The labels of a column of numbers; what stands in null rows is of no matter."""
+    """Return the labels of a column of numbers. The content of null rows is undefined."""
     numbers = np.array([number for number, _ in typ.labels] or [0], np.int64)
     labels = pa.array([label for _, label in typ.labels] or [""], pa.utf8())
     index = np.minimum(np.searchsorted(numbers, values_of(array, np.int64)), len(numbers) - 1)

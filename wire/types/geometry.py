@@ -1,4 +1,5 @@
-"""Geometric types, carried as the text that PostgreSQL prints: they have no order, and nothing is asked of them inside an engine.
+"""Geometric types, carried as the text that PostgreSQL prints. They have no order, and the engines do not compute with
+them.
 
 Source: PostgreSQL 15, geo_ops.c; behaviour compared with a real server.
 """
@@ -19,7 +20,7 @@ from wire.types.numbers_input import invalid, read_float
 from wire.types.output_numbers import float_text
 
 _DIGITS: Final = r"[+-]?(?:\d++\.?\d*+(?:[eE][+-]?\d++)?|\.\d++(?:[eE][+-]?\d++)?|inf(?:inity)?|nan)"
-#: Read to its end, whatever follows: no number is read as two, and blanks are passed over once.
+#: Matched atomically, whatever follows: no number is read as two numbers, and blanks are skipped once.
 _NUMBER: Final = rf"(?>\s*+{_DIGITS}\s*+)"
 _POINT: Final = rf"(?:\s*+\({_NUMBER},{_NUMBER}\)\s*+|{_NUMBER},{_NUMBER})"
 _POINTS: Final = rf"{_POINT}(?:,{_POINT})*"
@@ -41,12 +42,12 @@ _FLOAT: Final = re.compile(_DIGITS, re.IGNORECASE | re.ASCII)
 
 @cache
 def _pattern(form: str) -> re.Pattern[str]:
-    """These are long: compiled when the first value of the kind is read."""
+    """Compile a pattern when the first value of its kind is read, since the patterns are long."""
     return re.compile(_FORMS[form], re.IGNORECASE | re.ASCII)
 
 
 def read_geometry(typ: t.PgType, text: str) -> str:
-    """Raises InvalidTextRepresentation."""
+    """Read a value from its text. Raises InvalidTextRepresentation."""
     form = _FORM[typ]
     if not _pattern(form).fullmatch(text):
         if typ is t.LINE and _pattern("segment").fullmatch(text):
@@ -61,12 +62,12 @@ def read_geometry(typ: t.PgType, text: str) -> str:
 
 
 def numbers(text: str) -> list[float]:
-    """The numbers of a value, in order. Raises NumericValueOutOfRange."""
+    """Return the numbers of a value, in order. Raises NumericValueOutOfRange."""
     return [read_float(t.FLOAT8, number) for number in _FLOAT.findall(text)]
 
 
 def _through(ends: Sequence[float]) -> list[float]:
-    """The line through two points (line_construct). Raises InvalidTextRepresentation."""
+    """Return the line through two points (line_construct). Raises InvalidTextRepresentation."""
     x1, y1, x2, y2 = ends
     if (x1, y1) == (x2, y2):
         raise InvalidTextRepresentation("invalid line specification: must be two distinct points")
@@ -105,7 +106,7 @@ _WIDTH: Final = {t.POINT: 2, t.LSEG: 4, t.BOX: 4, t.LINE: 3, t.CIRCLE: 3}
 
 
 def receive_geometry(typ: t.PgType, data: bytes) -> str:
-    """Raises InvalidBinaryRepresentation."""
+    """Read a value from the binary format. Raises InvalidBinaryRepresentation."""
     start = 5 if typ is t.PATH else 4 if typ is t.POLYGON else 0
     if len(data) < start:
         raise InvalidBinaryRepresentation("insufficient data left in message")

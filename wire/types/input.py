@@ -1,11 +1,11 @@
 """PostgreSQL's type input functions: text in, canonical value out.
 
-`parse_text` is the one door, for the binder (literals and casts of constants) and for the wire (text parameters). The readers
-behind it are grouped by subject: `wire.types.numbers_input`, `wire.types.strings_input`, `wire.types.datetime_input`,
-`wire.types.interval_input`, `wire.types.json_input`, `wire.types.arrays_input`, `wire.types.records_input`. None has a clock or
-a session: both are in `InputSettings`.
+`parse_text` is the one entry point, for the binder (literals and casts of constants) and for the wire (text
+parameters). The readers behind it are grouped by subject: `wire.types.numbers_input`, `wire.types.strings_input`,
+`wire.types.datetime_input`, `wire.types.interval_input`, `wire.types.json_input`, `wire.types.arrays_input`,
+`wire.types.records_input`. They use neither a clock nor a session; `InputSettings` has what they need of both.
 
-Canonical values are described in `engine.plan_ir.expr`; errors are PostgreSQL 15's, with its SQLSTATEs and words.
+`engine.plan_ir.expr` defines canonical values. Errors are PostgreSQL 15's, with its SQLSTATEs and messages.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ _VECTORS: Final = (22, 30)
 
 
 def parse_text(typ: t.PgType, text: str, *, typmod: int = -1, settings: InputSettings) -> Any:
-    """The canonical value of `text` as a `typ`.
+    """Return the canonical value of `text` as a `typ`.
 
     typmod: the type's modifier, or -1; as in PostgreSQL's input functions, a string that is too long for it is an error
-        (an explicit cast, which truncates, is a conversion of its own).
-    Objects (regclass, regtype ...) that are said by name remain text: whoever has the catalog looks them up.
-    Raises SqlError as PostgreSQL does: 22P02, 22003, 22007, 22008, 22001 ...; FeatureNotSupported for a type without text
-    input (pseudo-types, anonymous records) and for values that no carrier holds.
+    (an explicit cast, which truncates, is a conversion of its own).
+    Names of objects (regclass, regtype ...) remain text: code with access to the catalog looks them up.
+    Raises SqlError as PostgreSQL does: 22P02, 22003, 22007, 22008, 22001 ...; FeatureNotSupported for a type without
+    text input (pseudo-types, anonymous records) and for values that no carrier holds.
     """
     if typ.oid in _VECTORS:
         return [parse_text(t.element_of(typ), word, settings=settings) for word in text.split()]
@@ -99,7 +99,7 @@ def _attribute(item: t.Attribute, text: str, settings: InputSettings) -> Any:
 
 
 def _read_reg(text: str) -> int | str:
-    """An object's OID by number; a name remains one, for the catalog to look up."""
+    """Return an object's OID if the text is a number; a name remains text, for the catalog to look up."""
     if text == "-":
         return 0
     if is_digits(text):

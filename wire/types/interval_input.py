@@ -1,10 +1,11 @@
 """Text to interval: PostgreSQL's own spelling, the SQL standard's and ISO 8601's.
 
-An interval is three independent numbers: months, days and microseconds. Units are read from the right, so that a bare
-number takes its unit from the word after it, or from the type's field qualifier (`interval '3' month`). Fractions of a unit
-go down to the next smaller one, at 30 days a month and 24 hours a day.
+An interval is three independent numbers: months, days and microseconds. Units are read from the right, so a bare number
+takes its unit from the word after it, or from the type's field qualifier (`interval '3' month`). The fraction of a unit
+is converted to the next smaller one, at 30 days a month and 24 hours a day.
 
-A neighbour of `wire.types.input`. Source: PostgreSQL 15 documentation 8.5.4; a real server, with which the tests compare.
+`wire.types.input` calls this module. Source: PostgreSQL 15 documentation 8.5.4; a real server, with which the tests
+compare.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from wire.types.text_settings import InputSettings
 
 _INT32: Final = 1 << 31
 _INT64: Final = 1 << 63
-#: Microseconds that fit the carrier's nanoseconds.
+#: The maximum number of microseconds that fits the carrier's nanoseconds.
 _CARRIED_MICROS: Final = _INT64 // 1000
 
 _MICROS: Final = {
@@ -39,7 +40,7 @@ _MICROS: Final = {
 }
 _YEARS: Final = {"year": 1, "decade": 10, "century": 100, "millennium": 1000}
 
-#: Spellings of each unit, as far as ten letters go.
+#: Spellings of each unit, of which the first ten letters count.
 _SPELLINGS: Final = {
     "microsecond": "us usec usecs usecond useconds microsecon",
     "millisecond": "ms msec msecs mseconds millisecon",
@@ -56,7 +57,7 @@ _SPELLINGS: Final = {
 }
 _UNITS: Final = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings.split()}
 
-#: The field that a bare number means is the first of these that the modifier has.
+#: A bare number is of the first of these fields that the modifier has.
 _FROM_SMALLEST: Final = ("second", "minute", "hour", "day", "month", "year")
 
 
@@ -71,8 +72,8 @@ def smallest_field(typmod: int) -> str:
 class _Sum:
     """An interval under construction.
 
-    all_negative: the SQL standard's reading of a leading minus, when no other sign follows. seen: units given; none may be
-    given twice.
+    all_negative: the SQL standard's reading of a leading minus, when no other sign follows. seen: the units given so
+    far; none may be given twice.
     """
 
     months: int = 0
@@ -88,7 +89,7 @@ class _Sum:
         self.seen.update(units)
 
     def add(self, unit: str, whole: int, fraction: float) -> None:
-        """`whole` + `fraction` of a unit, both with their sign."""
+        """Add `whole` + `fraction` of a unit, both with their sign."""
         if self.all_negative:
             whole, fraction = -abs(whole), -abs(fraction)
         if unit in _MICROS:
@@ -128,7 +129,7 @@ class _Sum:
 
 
 def read_interval(text: str, typmod: int, settings: InputSettings) -> pa.MonthDayNano:
-    """The interval, cut to the fields and decimals of `typmod`.
+    """Return the interval, cut to the fields and decimals of `typmod`.
 
     Raises 22007, 22015, 22008, and FeatureNotSupported for a time part beyond 292 years of hours.
     """
@@ -152,14 +153,14 @@ def _parse(text: str, typmod: int, settings: InputSettings) -> _Sum:
 
 
 def interval_value(months: int, days: int, micros: int) -> pa.MonthDayNano:
-    """The canonical value. Raises FeatureNotSupported where the carrier's nanoseconds overflow."""
+    """Return the canonical value. Raises FeatureNotSupported if the carrier's nanoseconds overflow."""
     if abs(micros) > _CARRIED_MICROS:
         raise FeatureNotSupported("not supported: an interval's time part beyond 2562047 hours")
     return pa.MonthDayNano([months, days, micros * 1000])
 
 
 def cut_interval(months: int, days: int, micros: int, typmod: int) -> tuple[int, int, int]:
-    """An interval without the fields that `typmod` leaves out, its seconds rounded to the modifier's decimals."""
+    """Return an interval without the fields that `typmod` leaves out, its seconds rounded to the modifier's decimals."""
     if typmod < 0:
         return months, days, micros
     smallest = smallest_field(typmod)
@@ -222,7 +223,7 @@ def _add_clock(total: _Sum, text: str, *, minute_to_second: bool) -> None:
 
 
 def _add_number(total: _Sum, text: str, unit: str) -> str:
-    """Adds a number of `unit`; gives the unit that a number before it has when no word says."""
+    """Add a number of `unit`. Returns the unit of a number before it that has no word."""
     if match := _YEAR_MONTH.fullmatch(text):
         total.claim("month")
         years, months = parse_digits(match[2]), parse_digits(match[3] or "0")
@@ -232,7 +233,7 @@ def _add_number(total: _Sum, text: str, unit: str) -> str:
         total.add("month", sign * (years * 12 + months), 0.0)
         return "month"
     match = _NUMBER.fullmatch(text)
-    # Nothing tells the unit of a number before `ago`.
+    # The unit of a number directly before `ago` is not given.
     if unit == "ago" or not match or not (match[2] or match[3]):
         raise BadFormat
     sign = -1 if match[1] == "-" else 1
@@ -256,12 +257,12 @@ _ISO_BASIC_DATE: Final = re.compile(r"(\d{4})(\d\d)(\d\d)")
 _ISO_EXTENDED_DATE: Final = re.compile(rf"({_ISO_NUMBER})(?:-({_ISO_NUMBER})(?:-({_ISO_NUMBER}))?)?")
 _ISO_BASIC_TIME: Final = re.compile(r"(\d\d)(\d\d)(\d\d(?:\.\d*)?)")
 _ISO_EXTENDED_TIME: Final = re.compile(rf"({_ISO_NUMBER})(?::({_ISO_NUMBER})(?::({_ISO_NUMBER}))?)?")
-#: Beyond this a number of the ISO format is out of range.
+#: A number of the ISO format beyond this is out of range.
 _ISO_MAX: Final = 1.0e15
 
 
 def _parse_iso(text: str) -> _Sum:
-    """`P1Y2M3DT4H5M6.7S` (designators) and `P0001-02-03T04:05:06.7` (alternative format)."""
+    """Parse `P1Y2M3DT4H5M6.7S` (designators) and `P0001-02-03T04:05:06.7` (alternative format)."""
     if len(text) < 2 or text[0] != "P":
         raise BadFormat
     total = _Sum()

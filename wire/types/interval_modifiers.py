@@ -1,14 +1,14 @@
-"""The type modifier of an interval: which of its fields are kept, and how many decimals of its seconds.
+"""The type modifier of an interval: the fields that it keeps, and the number of decimals of its seconds.
 
-The fields are bits of the modifier's upper half, the decimals its lower half (PostgreSQL 15, timestamp.h and datetime.h:
-INTERVAL_TYPMOD, INTERVAL_MASK; timestamp.c: intervaltypmodin, intervaltypmodout).
+The upper half of the modifier is a bit mask of fields; the lower half is the number of decimals (PostgreSQL 15,
+timestamp.h and datetime.h: INTERVAL_TYPMOD, INTERVAL_MASK; timestamp.c: intervaltypmodin, intervaltypmodout).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-#: Largest first.
+#: Largest field first.
 FIELD_BITS: Final = {
     "year": 1 << 2,
     "month": 1 << 1,
@@ -23,12 +23,12 @@ _ORDER: Final = tuple(FIELD_BITS)
 
 
 def span(fields: str) -> int:
-    """The bits of `day to second`, or of one field."""
+    """Return the bits of `day to second`, or of one field."""
     first, _, last = fields.partition(" to ")
     return sum(FIELD_BITS[name] for name in _ORDER[_ORDER.index(first) : _ORDER.index(last or first) + 1])
 
 
-#: What can be written, by its bits.
+#: The combinations of fields that SQL can express, by their bits.
 SPANS: Final = {
     span(fields): fields
     for fields in (
@@ -39,14 +39,14 @@ SPANS: Final = {
 
 
 def interval_typmod(fields: str = "", precision: int | None = None) -> int:
-    """The modifier of `interval day to second(3)`; -1 where neither fields nor decimals are said."""
+    """Return the modifier of `interval day to second(3)`; -1 if neither fields nor decimals are given."""
     if not fields and precision is None:
         return -1
     return (span(fields) if fields else FULL_RANGE) << 16 | (FULL_PRECISION if precision is None else precision)
 
 
 def modifier_text(typmod: int) -> str:
-    """Return the text behind `interval` for a modifier that is not -1."""
+    """Return the text after `interval` for a modifier that is not -1."""
     bits, precision = (typmod >> 16) & FULL_RANGE, typmod & FULL_PRECISION
     fields = "" if bits == FULL_RANGE else f" {SPANS[bits]}"
     return fields if precision == FULL_PRECISION else f"{fields}({precision})"

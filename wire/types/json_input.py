@@ -1,10 +1,10 @@
-"""Text to json (checked, kept as it is) and to jsonb (in its normal form, which is also its text output).
+"""Text to json (checked and kept as it is) and to jsonb (in its normal form, which is also its text output).
 
-jsonb keeps of each object's keys the last value, orders them by length and then by bytes, and prints numbers as numeric
-does. There is no binary form to keep: the carrier of both is text.
+For each key of an object, jsonb keeps the last value. It orders keys by length and then by bytes, and prints numbers as
+numeric does. Both types are carried as text, so jsonb has no internal binary form.
 
-A neighbour of `wire.types.input`. Source: RFC 8259; PostgreSQL 15 documentation 8.14; a real server, with which the tests
-compare.
+`wire.types.input` calls this module. Source: RFC 8259; PostgreSQL 15 documentation 8.14; a real server, with which the
+tests compare.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ _TOKEN: Final = re.compile(
     r"|(?P<end>\Z))"
 )
 _BLANK: Final = re.compile(r"[ \t\n\r]*")
-#: What PostgreSQL quotes of a text that is no token: a number's or a word's characters, else one.
-#: Whatever is beyond ASCII is one of them, said as what is none: a range to the end of Unicode takes `re` milliseconds to compile.
+#: The text that PostgreSQL quotes in an error if no token begins: the characters of a number or a word, else one
+#: character. All characters beyond ASCII belong to words, so the patterns list the excluded ASCII characters: a range
+#: to the end of Unicode would take `re` milliseconds to compile.
 _WRONG_NUMBER: Final = re.compile(r"[0-9-][^\0-*,/:-@[-^`{-\x7f]*")
 _WRONG_WORD: Final = re.compile(r"[^\0-/:-@[-^`{-\x7f]+|.", re.DOTALL)
 _STRING_START: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
 _ESCAPE: Final = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
 _STRING: Final = re.compile(_STRING_START.pattern + '"')
-#: A surrogate without the other of its pair.
+#: A surrogate without the other one of its pair.
 _HALF: Final = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
 _SHORT_ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 _OUTPUT_ESCAPES: Final = {
@@ -49,14 +50,14 @@ class _Lexeme(NamedTuple):
 
 
 def read_json(text: str) -> str:
-    """json: the text itself, if it is JSON."""
+    """Return the text itself, if it is valid JSON."""
     for _ in _walk(text):
         pass
     return text
 
 
 def read_jsonb(text: str) -> str:
-    """jsonb: the text of the normal form."""
+    """Return the text of jsonb's normal form."""
     stack: list[Any] = []
     root: list[Any] = []
     for event, value in _walk(text):
@@ -107,7 +108,7 @@ def _quote(text: str) -> str:
 
 
 def unescape(literal: str) -> str:
-    """The string that a JSON string literal stands for; surrogate pairs are one character."""
+    """Return the string that a JSON string literal represents; surrogate pairs are one character."""
     if "\\" not in literal:
         return literal[1:-1]
     raw = _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _SHORT_ESCAPES[m[2]], literal[1:-1])
@@ -124,7 +125,7 @@ def unescape(literal: str) -> str:
 
 
 def require_text(document: str) -> None:
-    """Raises what reading one of a document's strings raises."""
+    """Raise the errors that decoding the document's strings would raise."""
     if "\\u" in document:
         for literal in _STRING.finditer(document):
             unescape(literal[0])
@@ -149,7 +150,7 @@ def _lexemes(text: str) -> Iterator[_Lexeme]:
 
 
 def _wrong_token(text: str, at: int) -> str:
-    """Return the error's detail for a place where no token begins."""
+    """Return the error's detail for a position where no token begins."""
     blank = _BLANK.match(text, at)
     assert blank is not None
     start = blank.end()
@@ -169,7 +170,7 @@ def _wrong_token(text: str, at: int) -> str:
 
 
 def _walk(text: str) -> Iterator[tuple[str, str]]:
-    """Checks the grammar; yields (open | close, bracket), (key | string | number | word, literal) in order."""
+    """Check the grammar. Yields (open | close, bracket), (key | string | number | word, literal) in order."""
     containers: list[str] = []
     state = "value"
     for lexeme in _lexemes(text):
@@ -185,7 +186,7 @@ def _walk(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _step(state: str, lexeme: _Lexeme, containers: list[str]) -> tuple[str, str | None]:
-    """One lexeme in one state: the next state and the event. States: what may come next."""
+    """Process one lexeme in one state. Returns the next state and the event. A state says what may come next."""
     kind, text = lexeme
     after = "done" if not containers else "comma"
     if state in ("value", "first value"):

@@ -1,12 +1,13 @@
-"""jsonpath, carried as the text that PostgreSQL prints, with the parentheses that it leaves out. It has neither equality nor order.
+r"""jsonpath, carried as the text that PostgreSQL prints, plus the parentheses that PostgreSQL omits. The type has
+neither equality nor order.
 
     read_jsonpath("strict $.a[*] ? (@ > 1)")     'strict $."a"[*]?(@ > 1)'
     read_jsonpath("$[($.a - 3).abs()]")          '$[($."a" - 3).abs()]', which PostgreSQL shows as '$[$."a" - 3.abs()]'
 
-A path is cut into tokens by longest match, parsed from the left into a tree (`parse_jsonpath`), and printed with parentheses by
-the operators' priorities. `engine.executors.local.json_paths` computes what the same tree finds in a document. Not supported:
-names with backslashes, comments right after a name (which PostgreSQL's scanner then forgets), escapes of surrogates, zero bytes
-and `\\x` in strings.
+A path is cut into tokens by longest match, parsed from the left into a tree (`parse_jsonpath`), and printed with
+parentheses by the operators' priorities. `engine.executors.local.json_paths` evaluates the same tree on a document. Not
+supported: names with backslashes, comments directly after a name (PostgreSQL's scanner then forgets the name), escapes
+of surrogates, zero bytes and `\x` in strings.
 
 Source: PostgreSQL 15, jsonpath_scan.l, jsonpath_gram.y, jsonpath.c (flattenJsonPathParseItem, printJsonPathItem).
 """
@@ -35,7 +36,7 @@ _OTHER: Final = r"[^?%$.\[\]{}()|&!=<>@#,*:\-+/\\\" \t\n\r\f]"
 _INTEGER: Final = r"(?:0|[1-9][0-9]*)"
 _DECIMAL: Final = rf"(?:{_INTEGER}\.[0-9]*|\.[0-9]+)"
 _REAL: Final = rf"(?:{_DECIMAL}|{_INTEGER})[Ee][-+]?[0-9]+"
-#: In the scanner's order: of what matches equally far the first counts.
+#: In the scanner's order: of rules that match equally far, the first applies.
 _RULES: Final = tuple(
     (kind, re.compile(pattern, re.DOTALL))
     for kind, pattern in (
@@ -52,7 +53,7 @@ _RULES: Final = tuple(
         ("name", rf"{_OTHER}+"),
     )
 )
-#: Words that mean something, and those that do in lower case alone.
+#: Keywords, and those that are recognised in lower case only.
 _KEYWORDS: Final = frozenset(
     ("is", "to", "lax", "flag", "last", "with", "exists", "starts", "strict", "unknown", "like_regex")
 )
@@ -64,7 +65,7 @@ _PRIORITY: Final = {
     "unary": 5,
 }  # fmt: skip
 _HIGHEST: Final = 6
-#: What stands around the arguments of what has parentheses of its own.
+#: The text around the arguments of nodes that have parentheses of their own.
 _AROUND: Final = {
     "filter": ("?(", ")"), "!": ("!(", ")"), "exists": ("exists (", ")"), "is unknown": ("(", ") is unknown"),
     "subscripts": ("[", "]"),
@@ -73,7 +74,7 @@ _PREDICATES: Final = frozenset(("!", "exists", "is unknown"))
 _FLAGS: Final = "ismxq"
 _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|(.))", re.DOTALL)
-#: The level of leaves, or the deepest there is.
+#: The level of leaves (the deepest level).
 LAST: Final = 0xFFFFFFFF
 _LEVEL_MAX: Final = 2**31 - 1
 _DEPTH_MAX: Final = 60
@@ -87,12 +88,14 @@ class _Token:
 
 @dataclass(slots=True)
 class Node:
-    """A part of a path. steps: what follows it, from left to right. condition: whether it is one, and no expression.
+    """A part of a path. steps: the steps that follow it, from left to right. condition: whether it is a condition, and
+    not an expression.
 
-    kind, value and args: `$`, `@`, `last`; `constant`: None or a boolean; `number`: a Decimal, trailing zeros as written;
-    `string`, `variable`, `key`: the text; `method`: its name, args datetime's template; `any element`, `any key`; `any`: first
-    and last level; `subscripts`: args are slices; `slice`: one or two expressions; `filter`, `exists`, `!`, `is unknown`: one
-    argument; `unary`: its sign; `like_regex`: a Regex; `starts with`, and operators by their signs: two arguments.
+    kind, value and args: `$`, `@`, `last`; `constant`: None or a boolean; `number`: a Decimal, trailing zeros as
+    written; `string`, `variable`, `key`: the text; `method`: its name, args datetime's template; `any element`, `any
+    key`; `any`: first and last level; `subscripts`: args are slices; `slice`: one or two expressions; `filter`,
+    `exists`, `!`, `is unknown`: one argument; `unary`: its sign; `like_regex`: a Regex; `starts with`, and operators by
+    their signs: two arguments.
     """
 
     kind: str
@@ -104,7 +107,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """A pattern of like_regex as written, its flags in PostgreSQL's order, and what they say."""
+    """A pattern of like_regex as written, its flags in PostgreSQL's order, and the options that they mean."""
 
     text: str
     flags: str
@@ -121,9 +124,10 @@ _Part = Callable[[], Node]
 
 
 def parse_jsonpath(text: str) -> Path:
-    """The path as a tree, which nobody changes.
+    """Return the path as a tree, which callers must not change.
 
-    Raises SqlSyntaxError, InvalidTextRepresentation, NumericValueOutOfRange, FeatureNotSupported, InvalidRegularExpression.
+    Raises SqlSyntaxError, InvalidTextRepresentation, NumericValueOutOfRange, FeatureNotSupported,
+    InvalidRegularExpression.
     """
     return _remembered(text) if len(text) <= _REMEMBERED_LENGTH_MAX else _parse_path(text)
 
@@ -142,13 +146,13 @@ def _parse_path(text: str) -> Path:
     return Path(strict, root)
 
 
-#: Longer ones are so rare that their trees need not take memory.
+#: Longer paths are so rare that their trees are not cached, to save memory.
 _REMEMBERED_LENGTH_MAX: Final = 1000
 _remembered: Final = lru_cache(512)(_parse_path)
 
 
 def read_jsonpath(text: str) -> str:
-    """The text that carries it. Raises what `parse_jsonpath` does."""
+    """Return the text that carries the path. Raises the errors of `parse_jsonpath`."""
     return _Printer(whole=True).path(parse_jsonpath(text))
 
 
@@ -217,7 +221,7 @@ def _replace_escape(found: re.Match[str]) -> str:
 
 
 class _TokenStream:
-    """The tokens that are left."""
+    """The remaining tokens."""
 
     def __init__(self, tokens: list[_Token]) -> None:
         self._tokens, self._at = tokens, 0
@@ -231,14 +235,14 @@ class _TokenStream:
         return self._tokens[self._at] if self._at < len(self._tokens) else _Token("end", "")
 
     def take(self, *kinds: str) -> str:
-        """The next token's text, if it is of one of these kinds."""
+        """Take the next token if it is of one of these kinds. Returns its text."""
         if self.next().kind not in kinds:
             raise self.wrong()
         self._at += 1
         return self._tokens[self._at - 1].text
 
     def sign(self, *signs: str) -> str | None:
-        """One of these signs, if it comes next."""
+        """Take one of these signs if it comes next."""
         token = self.next()
         if token.kind != "sign" or token.text not in signs:
             return None
@@ -266,7 +270,7 @@ class _Parser:
         self._tokens, self._depth = _TokenStream(tokens), 0
 
     def mode(self) -> bool:
-        """Whether it is strict."""
+        """Read the mode. Returns whether it is strict."""
         return self._tokens.word("strict", "lax") == "strict"
 
     def whole(self) -> Node:
@@ -281,7 +285,7 @@ class _Parser:
         return node
 
     def _either(self) -> Node:
-        """A condition or an expression."""
+        """Parse a condition or an expression."""
         self._depth += 1
         if self._depth > _DEPTH_MAX:
             raise FeatureNotSupported(f"not supported: jsonpath with more than {_DEPTH_MAX} levels of parentheses")
@@ -481,7 +485,7 @@ def _regex(text: str, flags: str) -> Regex:
 
 
 def _check(node: Node, *, filtered: bool, subscript: bool) -> None:
-    """Raises SqlSyntaxError for @ outside of a filter, LAST outside of a subscript."""
+    """Raise SqlSyntaxError for @ outside of a filter, LAST outside of a subscript."""
     if node.kind == "@" and not filtered:
         raise SqlSyntaxError("@ is not allowed in root expressions")
     if node.kind == "last" and not subscript:
@@ -496,8 +500,9 @@ def _check(node: Node, *, filtered: bool, subscript: bool) -> None:
 
 
 class _Printer:
-    """whole: whether the text has to read as the same path: what has steps after it is in parentheses, and nothing is that need not
-    be, so that reading it meets no more levels than reading what it was made of."""
+    """Prints a path. whole: whether the text must parse to the same path. If so, an operand with steps after it is in
+    parentheses and no other is, so that parsing the text nests no deeper than parsing the original text.
+    """
 
     def __init__(self, *, whole: bool) -> None:
         self._whole = whole
@@ -510,7 +515,7 @@ class _Printer:
         return ("strict " if path.strict else "") + shown
 
     def _node(self, node: Node, *, step: bool, enclosed: bool) -> str:
-        """step: whether it follows something. enclosed: whether an operator is in parentheses."""
+        """Print a node. step: whether it follows another. enclosed: whether an operator is in parentheses."""
         shown = self._itself(node, step=step, enclosed=enclosed or (self._whole and bool(node.steps)))
         if self._whole and node.steps and node.kind in _PREDICATES:
             shown = f"({shown})"

@@ -1,4 +1,4 @@
-"""money: whole cents, written as in the C locale, which PostgreSQL shows as `$1,234.56` (cash.c)."""
+"""money, carried as whole cents and written as in the C locale, where PostgreSQL shows `$1,234.56` (cash.c)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MONEY: Final = re.compile(
 
 
 def read_money(text: str) -> int:
-    """Raises InvalidTextRepresentation, NumericValueOutOfRange."""
+    """Read an amount of money as cents. Raises InvalidTextRepresentation, NumericValueOutOfRange."""
     found = _MONEY.fullmatch(text)
     digits = found and (found["whole"].replace(",", "") + (found["part"] or ""))
     if not found or not digits or digits == ".":

@@ -1,6 +1,8 @@
-"""Multiranges, carried as their canonical text: ranges as `wire.types.ranges` keeps them, in order, with gaps between, none empty.
+"""Multiranges, carried as their canonical text: non-empty ranges as `wire.types.ranges` keeps them, in order, with gaps
+between them.
 
-They are equal when their texts are, but for those of numerics, and no text sorts as they do, as with ranges.
+Two multiranges are equal exactly if their texts are, except those of numerics. As with ranges, the texts do not sort as
+the values do.
 
 Source: PostgreSQL 15, multirangetypes.c (multirange_in, multirange_out, multirange_recv, multirange_send).
 """
@@ -27,7 +29,7 @@ from wire.types.ranges import (
     write_range,
 )
 
-#: The ranges that a multirange is made of.
+#: The range type of each multirange type.
 RANGES: Final = {
     t.INT4MULTIRANGE: t.INT4RANGE, t.INT8MULTIRANGE: t.INT8RANGE, t.NUMMULTIRANGE: t.NUMRANGE, t.TSMULTIRANGE: t.TSRANGE,
     t.TSTZMULTIRANGE: t.TSTZRANGE, t.DATEMULTIRANGE: t.DATERANGE,
@@ -35,7 +37,8 @@ RANGES: Final = {
 MULTIRANGES: Final = {range_: multirange for multirange, range_ in RANGES.items()}
 _BLANK: Final = " \t\n\r\v\f"
 _EMPTY: Final = "empty"
-#: A range from its first character to its last. What is quoted or after a backslash, blanks passed over, does not end it.
+#: A range from its first character to its last. Quoted or escaped characters do not end it; blanks between ranges are
+#: skipped.
 _ESCAPED: Final = rf"\\[{_BLANK}]*[^{_BLANK}]"
 _RANGE: Final = re.compile(rf"""[\[(](?:[^"\\\])]|{_ESCAPED}|"(?:[^"\\]|""|{_ESCAPED})*+")*+[\])]""")
 
@@ -46,7 +49,9 @@ def subtype_of(typ: t.PgType) -> t.PgType:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """The texts of the ranges, but for empty ones. Raises InvalidTextRepresentation when it comes to what is wrong."""
+    """Yield the texts of the ranges, except for empty ones. Raises InvalidTextRepresentation when it comes to an
+    invalid one.
+    """
 
     def malformed_literal(detail: str) -> InvalidTextRepresentation:
         return InvalidTextRepresentation(f'malformed multirange literal: "{text}"', detail=detail)
@@ -91,25 +96,29 @@ def all_written(ranges: Iterable[Range], subtype: t.PgType, write: Write) -> str
 
 
 def read_multirange(typ: t.PgType, text: str, read: Callable[[t.PgType, str], Any], write: Write) -> str:
-    """The canonical text. read, write: of a bound. Raises what `read` does, InvalidTextRepresentation, DataException."""
+    """Return the canonical text. read, write: read and write a bound. Raises the errors of `read`,
+    InvalidTextRepresentation, DataException.
+    """
     subtype = subtype_of(typ)
     found = [canonical(subtype, with_bounds(subtype, piece, read)) for piece in pieces(text)]
     return all_written(normalize_ranges(found), subtype, write)
 
 
 def all_rewritten(typ: t.PgType, text: str, read: Callable[[t.PgType, str], Any], write: Write) -> str:
-    """A canonical text with its bounds written in other styles."""
+    """Return a canonical text with its bounds written in other styles."""
     return "{" + ",".join(rewrite_bounds(RANGES[typ], piece, read, write) for piece in pieces(text)) + "}"
 
 
 def send_multirange(typ: t.PgType, text: str, send: Callable[[t.PgType, str], bytes]) -> bytes:
-    """send: a bound's bytes, from its text."""
+    """Return the binary format of a multirange. send: returns a bound's bytes, from its text."""
     sent = [send_range(RANGES[typ], piece, send) for piece in pieces(text)]
     return struct.pack("!i", len(sent)) + b"".join(struct.pack("!i", len(data)) + data for data in sent)
 
 
 def receive_multirange(typ: t.PgType, data: bytes, receive: Callable[[t.PgType, bytes], Any], write: Write) -> str:
-    """The canonical text. Raises InvalidBinaryRepresentation, what `receive` does, DataException."""
+    """Return the canonical text of a binary value. Raises InvalidBinaryRepresentation, the errors of `receive`,
+    DataException.
+    """
     subtype, found, at = subtype_of(typ), list[Range](), 4
     for _ in range(_number(data, 0)):
         size = _number(data, at)

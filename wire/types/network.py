@@ -1,10 +1,12 @@
-"""Network addresses: inet and cidr as bytes whose order is PostgreSQL's, macaddr and macaddr8 as their canonical text.
+"""Network addresses: inet and cidr as bytes that sort as PostgreSQL sorts the values, macaddr and macaddr8 as their
+canonical text.
 
-An inet is carried as family (2 or 3), the network's bits (zeros after them), their number, the whole address. Compared byte by byte
-that is network_cmp: family, the bits that both networks have, the length of the mask, the address. Hexadecimal digits in
-lower case sort as the bytes that they stand for, so a macaddr is carried as text.
+An inet is carried as the family (2 or 3), the network's bits (followed by zeros), their number, and the whole address.
+Comparing these bytes gives network_cmp's order: family, the bits that both networks have, the length of the mask, the
+address. Hexadecimal digits in lower case sort as the bytes that they represent, so a macaddr is carried as text.
 
-Source: PostgreSQL 15, network.c, inet_net_pton.c, inet_cidr_ntop.c, mac.c, mac8.c; behaviour compared with a real server.
+Source: PostgreSQL 15, network.c, inet_net_pton.c, inet_cidr_ntop.c, mac.c, mac8.c; behaviour compared with a real
+server.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _OCTETS: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){0,3}\.?")
 
 
 class Address(NamedTuple):
-    """family: 2 or 3. bits: of the network. packed: the whole address."""
+    """An address. family: 2 or 3. bits: the number of the network's bits. packed: the whole address."""
 
     family: int
     bits: int
@@ -46,7 +48,7 @@ def address_of(key: bytes) -> Address:
 
 
 def read_address(typ: t.PgType, text: str) -> bytes:
-    """inet or cidr. Raises InvalidTextRepresentation."""
+    """Read an inet or cidr. Raises InvalidTextRepresentation."""
     cidr = typ is t.CIDR
     address, slash, mask = text.partition("/")
     if slash and not is_digits(mask):
@@ -87,7 +89,7 @@ def _v4(address: str, mask: str, cidr: bool) -> Address | None:
 
 
 def _class_bits(octets: list[int]) -> int:
-    """The mask that an address without one has, by its class."""
+    """Return the mask length of an address without a mask, by its class."""
     first = octets[0]
     bits = 32 if first >= 240 else 8 if first >= 224 else 24 if first >= 192 else 16 if first >= 128 else 8
     bits = max(bits, len(octets) * 8)
@@ -95,7 +97,7 @@ def _class_bits(octets: list[int]) -> int:
 
 
 def address_text(typ: t.PgType, key: bytes) -> str:
-    """Write an address as inet_out and cidr_out do: without an inet's mask where it is the whole address."""
+    """Write an address as inet_out and cidr_out do: without an inet's mask if it covers the whole address."""
     found = address_of(key)
     shown = socket.inet_ntop(_FAMILY[found.family], found.packed)
     if typ is t.CIDR or found.bits != len(found.packed) * 8:
@@ -109,7 +111,7 @@ def send_address(typ: t.PgType, key: bytes) -> bytes:
 
 
 def receive_address(typ: t.PgType, data: bytes) -> bytes:
-    """Raises InvalidBinaryRepresentation."""
+    """Read an inet or cidr from the binary format. Raises InvalidBinaryRepresentation."""
     kind = typ.name
     if len(data) < 4 or data[0] not in _SIZE:
         raise InvalidBinaryRepresentation(f'invalid address family in external "{kind}" value')
@@ -144,7 +146,7 @@ _MAC8: Final = re.compile(rf"\s*(?:{_HEX}{{2}}([:.-]?)){{5}}{_HEX}{{2}}(?:\1?{_H
 
 
 def read_mac(typ: t.PgType, text: str) -> str:
-    """macaddr. Raises InvalidTextRepresentation."""
+    """Read a macaddr. Raises InvalidTextRepresentation."""
     for form in _MAC:
         if found := form.fullmatch(text):
             return ":".join(f"{int(part, 16):02x}" for part in found.groups())
@@ -152,7 +154,7 @@ def read_mac(typ: t.PgType, text: str) -> str:
 
 
 def read_mac8(typ: t.PgType, text: str) -> str:
-    """macaddr8: of six bytes it makes eight, with ff:fe in the middle. Raises InvalidTextRepresentation."""
+    """Read a macaddr8. Six bytes become eight, with ff:fe in the middle. Raises InvalidTextRepresentation."""
     digits = re.sub(r"[:.\s-]", "", text).lower()
     if not _MAC8.fullmatch(text) or len({c for c in text if c in ":.-"}) > 1:
         raise invalid(typ.name, text)
@@ -166,7 +168,7 @@ def send_mac(text: str) -> bytes:
 
 
 def receive_mac(typ: t.PgType, data: bytes) -> str:
-    """Raises InvalidBinaryRepresentation."""
+    """Read a macaddr or macaddr8 from the binary format. Raises InvalidBinaryRepresentation."""
     if typ is t.MACADDR8 and len(data) == 6:
         data = data[:3] + b"\xff\xfe" + data[3:]
     if len(data) != (6 if typ is t.MACADDR else 8):

@@ -1,8 +1,9 @@
 """Text to boolean, integers, floats and numeric, by the rules of PostgreSQL 15's input functions.
 
-A neighbour of `wire.types.input`, which chooses among the readers by type. Each takes the text and gives the canonical value.
+`wire.types.input` chooses among the readers by type. Each takes the text and returns the canonical value.
 
-Sources: PostgreSQL 15 documentation 8.1 and 8.6; behaviour compared with a real server (tests/unit/wire/test_values_*.py).
+Sources: PostgreSQL 15 documentation 8.1 and 8.6; behaviour compared with a real server
+(tests/unit/wire/test_values_*.py).
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from wire.types import pg_types as t
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _OID: Final = re.compile(r"[+-]?[0-9]+")
-# Digits are taken for good: where something else follows, it would be tried for each of them whether fewer do.
+# Digits are matched possessively; otherwise a mismatch after them would be retried with every smaller number of digits.
 _FLOAT: Final = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _HEX_FLOAT: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]++\.?[0-9a-fA-F]*+|\.[0-9a-fA-F]++)(?:[pP][+-]?[0-9]++)?")
 _SPECIAL_FLOAT: Final = re.compile(r"[+-]?(?:nan(?:\([a-z0-9_]*\))?|inf|infinity)", re.IGNORECASE | re.ASCII)
 _NUMERIC: Final = re.compile(r"([+-]?)(?:([0-9]++)\.?([0-9]*+)|\.([0-9]++))(?:[eE][ \t\n\r\v\f]*+([+-]?[0-9]++))?")
 _SPECIAL_NUMERIC: Final = re.compile(r"nan|[+-]?(?:inf|infinity)", re.IGNORECASE | re.ASCII)
 
-#: Digits before and after the decimal point that PostgreSQL's numeric can hold.
+#: The maximum number of digits before and after the decimal point in PostgreSQL's numeric.
 _NUMERIC_WEIGHT_MAX: Final = 131_072
 _NUMERIC_SCALE_MAX: Final = 16_383
-#: No precision limit while we shift and round decimals.
+#: A precision that never limits the shifting and rounding of decimals.
 _EXACT: Final = Context(prec=_NUMERIC_WEIGHT_MAX + _NUMERIC_SCALE_MAX + 10)
 
 _INTEGER_BITS: Final = {t.INT2: 16, t.INT4: 32, t.INT8: 64}
@@ -40,12 +41,12 @@ _FALSE: Final = ("false", "no")
 
 
 def invalid(name: str, text: str) -> InvalidTextRepresentation:
-    """22P02 for a text that is not of the type called `name`."""
+    """Return 22P02 for a text that is not a value of the type called `name`."""
     return InvalidTextRepresentation(f'invalid input syntax for type {name}: "{text}"')
 
 
 def read_bool(text: str) -> bool:
-    """true, yes, on, 1 and their opposites; any unambiguous beginning of a word; any letter case."""
+    """Read true, yes, on, 1 and their opposites; any unambiguous prefix of a word; any letter case."""
     word = text.strip(SPACE).lower()
     if word:
         if word in ("1", "on") or any(full.startswith(word) for full in _TRUE):
@@ -56,7 +57,7 @@ def read_bool(text: str) -> bool:
 
 
 def read_integer(typ: t.PgType, text: str) -> int:
-    """int2, int4, int8: decimal digits with an optional sign."""
+    """Read an int2, int4 or int8: decimal digits with an optional sign."""
     word = text.strip(SPACE)
     if not _INTEGER.fullmatch(word):
         raise invalid(typ.sql_name, text)
@@ -68,7 +69,7 @@ def read_integer(typ: t.PgType, text: str) -> int:
 
 
 def read_oid(text: str) -> int:
-    """An OID: unsigned 32 bits; a negative number wraps, as strtoul() has it."""
+    """Read an OID: unsigned 32 bits; a negative number wraps, as in strtoul()."""
     word = text.strip(SPACE)
     if not _OID.fullmatch(word):
         raise invalid("oid", text)
@@ -79,7 +80,7 @@ def read_oid(text: str) -> int:
 
 
 def read_float(typ: t.PgType, text: str) -> float:
-    """float4, float8: what strtof() and strtod() take, Infinity and NaN included; over- and underflow are 22003."""
+    """Read a float4 or float8 as strtof() and strtod() do, Infinity and NaN included; over- and underflow are 22003."""
     word = text.strip(SPACE)
     if _SPECIAL_FLOAT.fullmatch(word):
         return _special_float(word)
@@ -119,8 +120,9 @@ def _has_nonzero_digit(word: str) -> bool:
 
 
 def _nearest_float4(value: float, word: str) -> float:
-    """The float4 nearest to what `word` says. Rounding by way of the float8 `value` is wrong in one case only: when that
-    lies exactly between two float4s and the text does not."""
+    """Return the float4 nearest to the number in `word`. Rounding by way of the float8 `value` is wrong in one case
+    only: the float8 lies exactly between two float4s and the number does not.
+    """
     with np.errstate(over="ignore", under="ignore"):
         nearest = np.float32(value)
     if not np.isfinite(nearest) or "x" in word.lower() or float(nearest) == value:
@@ -136,8 +138,8 @@ def _nearest_float4(value: float, word: str) -> float:
 
 
 def read_numeric(text: str, typmod: int = -1) -> Decimal:
-    """numeric: all digits kept, trailing zeros after the point too (they are the value's display scale); rounded half
-    away from zero to `typmod`'s scale.
+    """Read a numeric. All digits are kept, also trailing zeros after the decimal point (they are the value's display
+    scale); the value is rounded half away from zero to `typmod`'s scale.
 
     NaN and the infinities are values too, which decimal128 cannot carry.
     """
@@ -183,7 +185,7 @@ def numeric_overflow(precision: int, scale: int) -> NumericValueOutOfRange:
 
 
 def apply_numeric_typmod(value: Decimal, typmod: int) -> Decimal:
-    """`value` rounded to the scale of numeric(p, s). Raises 22003 when it then needs more than p digits."""
+    """Round `value` to the scale of numeric(p, s). Raises 22003 if it then needs more than p digits."""
     if typmod == -1:
         return value
     if value.is_nan():

@@ -1,9 +1,10 @@
 """PostgreSQL's type output functions, a column at a time: Arrow carriers in, text out.
 
-`text_column` is the one door; `format_value` is the same for one canonical value, for constants that the binder folds. The
-writers behind it are grouped by subject: `wire.types.output_numbers`, `wire.types.output_times`, `wire.types.output_nested`.
+`text_column` is the one entry point. `format_value` does the same for one canonical value, for constants that the
+binder folds. The writers behind it are grouped by subject: `wire.types.output_numbers`, `wire.types.output_times`,
+`wire.types.output_nested`.
 
-What a carrier holds is said by `wire.types.carriers`. Source: PostgreSQL 15; tests compare with a real server.
+`wire.types.carriers` defines the carriers. Source: PostgreSQL 15; tests compare with a real server.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ __all__ = ["EncodedColumn", "OutputSettings", "format_value", "text_column"]
 
 @dataclass(frozen=True, slots=True)
 class EncodedColumn:
-    """A result column's properties that an encoder needs beside its batches.
+    """The properties of a result column that an encoder needs besides its batches.
 
-    type, typmod: PostgreSQL's. display, minimum: a numeric's digits (`wire.types.carriers.NumericScale`), also inside arrays.
+    type, typmod: PostgreSQL's. display, minimum: a numeric's digits (`wire.types.carriers.NumericScale`), also inside
+        arrays.
     fields: the columns of an anonymous record, else empty.
     """
 
@@ -48,11 +50,11 @@ class EncodedColumn:
     fields: tuple[EncodedColumn, ...] = ()
 
     def element(self) -> EncodedColumn:
-        """The column of an array's elements."""
+        """Return the column of an array's elements."""
         return replace(self, type=t.element_of(self.type))
 
     def parts(self) -> tuple[EncodedColumn, ...]:
-        """The columns of a record's, or of a composite type's, fields."""
+        """Return the columns of the fields of a record or a composite type."""
         return tuple(_part(item) for item in self.type.attributes) if self.type.category == "C" else self.fields
 
 
@@ -61,7 +63,7 @@ def _part(item: t.Attribute) -> EncodedColumn:
     return EncodedColumn(typ, typmod, NumericScale.TRIMMED if typmod == -1 else NumericScale.FIXED)
 
 
-#: Elements whose texts never need quotes in an array.
+#: Element types whose texts never need quotes in an array.
 _PLAIN: Final = frozenset(
     (t.BOOL, t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8, t.NUMERIC, t.OID, t.UUID, t.TIME, t.TIMETZ)
 )
@@ -69,7 +71,7 @@ _VECTORS: Final = (22, 30)
 
 
 def text_column(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> ByteColumn:
-    """The texts of a column in the client's encoding; what stands in null rows is of no matter.
+    """Return the texts of a column in the client's encoding. The content of null rows is undefined.
 
     Raises FeatureNotSupported for types without text output, 2202E for an array that is not rectangular, 22P05 for a
     character that the client's encoding lacks.
@@ -91,7 +93,7 @@ def _write(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> 
     if typ in CODECS:
         return text_of(typ, array)
     if pa.types.is_string(array.type):
-        # Also the names of objects, which the binder has made of reg* values.
+        # Names of objects too, which the binder has made from reg* values.
         return of_array(array)
     if typ.category == "A":
         return _array_text(column, array, settings)
@@ -125,7 +127,7 @@ def _record_text(column: EncodedColumn, array: pa.StructArray, settings: OutputS
 # --- bytea --------------------------------------------------------------------------------------------------------------
 
 _HEX: Final = np.array([list(b"%02x" % byte) for byte in range(256)], np.uint8)
-#: Each byte in escape format, padded to four, and how many of the four count.
+#: Each byte in the escape format, padded to four bytes, and how many of the four count.
 _ESCAPED: Final = [
     b"\\\\" if byte == 0x5C else bytes([byte]) if 0x20 <= byte <= 0x7E else b"\\%03o" % byte for byte in range(256)
 ]
@@ -181,7 +183,7 @@ def _numeric_text(column: EncodedColumn, array: pa.Array) -> ByteColumn:
 
 
 def format_value(typ: t.PgType, value: Any, settings: OutputSettings | None = None) -> str:
-    """One canonical value (not None) as text: what casting a constant to text gives.
+    """Return one canonical value (not None) as text: the result of a cast of a constant to text.
 
     A Decimal is printed with the digits it has. Raises FeatureNotSupported for records and pseudo-types.
     """

@@ -1,9 +1,9 @@
 """Arrays and records as text: `{1,NULL,"a b"}`, `(1,,"a b")`, a column at a time.
 
-Elements of all rows are one column; it is quoted at once, and joined per row along the list's offsets. Several dimensions are
-nested lists, which must be rectangular, since PostgreSQL's arrays are.
+The elements of all rows are one column, which is quoted at once and joined per row along the list's offsets. Several
+dimensions are nested lists, which must be rectangular, since PostgreSQL's arrays are.
 
-A neighbour of `wire.types.output`, which gives the texts of elements. Source: PostgreSQL 15 documentation 8.15.6 and 8.16.6.
+`wire.types.output` gives the texts of elements. Source: PostgreSQL 15 documentation 8.15.6 and 8.16.6.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RECORD_QUOTED = r'^$|[()",\\ \t\n\r\v\f]'
 
 
 def elements_of(array: pa.ListArray) -> tuple[Ints, pa.Array]:
-    """(offsets from 0, elements of all rows) of a list column, its slice applied."""
+    """Return (offsets from 0, elements of all rows) of a list column, its slice applied."""
     offsets = offsets_of(array)
     first, last = int(offsets[0]), int(offsets[-1])
     return offsets - first, array.values.slice(first, last - first)
@@ -32,9 +32,10 @@ def elements_of(array: pa.ListArray) -> tuple[Ints, pa.Array]:
 def array_text(
     array: pa.ListArray, element_text: Callable[[pa.Array], pa.BinaryArray], delimiter: str, *, quoted: bool
 ) -> ByteColumn:
-    """A list column as array literals.
+    """Return a list column as array literals.
 
-    element_text: the texts of a column of elements. delimiter: of the element's type. quoted: whether the texts may need quotes.
+    element_text: returns the texts of a column of elements. delimiter: of the element's type. quoted: whether the texts
+    may need quotes.
     """
     text, leaves = _nested_text(array, element_text, delimiter, quoted=quoted)
     if not leaves.all():
@@ -45,7 +46,7 @@ def array_text(
 def _nested_text(
     array: pa.ListArray, element_text: Callable[[pa.Array], pa.BinaryArray], delimiter: str, *, quoted: bool
 ) -> tuple[pa.BinaryArray, Ints]:
-    """The literals, and how many elements proper each row has."""
+    """Return the literals, and the number of innermost elements of each row."""
     offsets, elements = elements_of(array)
     if pa.types.is_list(elements.type):
         check_rectangular(offsets, elements)
@@ -61,7 +62,7 @@ def _nested_text(
 
 
 def joined_lists(offsets: Ints, items: pa.BinaryArray, separator: bytes) -> pa.BinaryArray:
-    """Each row's items side by side."""
+    """Return each row's items, joined with the separator."""
     lists = pa.ListArray.from_arrays(pa.array(np.ascontiguousarray(offsets, np.int32)), items)
     return pc.binary_join(lists, pa.scalar(separator, pa.binary()))
 
@@ -78,7 +79,7 @@ def _array_items(
 
 
 def _quote(text: pa.BinaryArray, pattern: str, escaped: bytes) -> pa.BinaryArray:
-    """Texts that match `pattern` in quotes, their quotes and backslashes replaced by `escaped`."""
+    """Put texts that match `pattern` in quotes, and replace their quotes and backslashes by `escaped`."""
     needs = pc.match_substring_regex(text, pattern)
     if not pc.any(needs).as_py():
         return text
@@ -88,7 +89,7 @@ def _quote(text: pa.BinaryArray, pattern: str, escaped: bytes) -> pa.BinaryArray
 
 
 def check_rectangular(offsets: Ints, inner: pa.ListArray) -> None:
-    """Raises 2202E unless the inner lists of each row are of one length, and none is null."""
+    """Raise 2202E unless the inner lists of each row have the same length and none is null."""
     lengths = np.diff(offsets_of(inner))
     first = np.repeat(offsets[:-1], np.diff(offsets))
     if inner.null_count or (lengths != lengths[first]).any():
@@ -96,13 +97,13 @@ def check_rectangular(offsets: Ints, inner: pa.ListArray) -> None:
 
 
 def vector_text(array: pa.ListArray, element_text: Callable[[pa.Array], pa.BinaryArray]) -> ByteColumn:
-    """int2vector and oidvector: blanks between, nothing around."""
+    """Return int2vector and oidvector values: separated by blanks, without braces."""
     offsets, elements = elements_of(array)
     return ByteColumn(len(array), (joined_lists(offsets, element_text(elements), b" "),))
 
 
 def record_text(array: pa.StructArray, field_texts: Sequence[pa.BinaryArray], fields: Sequence[pa.Array]) -> ByteColumn:
-    """A struct column as row literals; a null field is empty.
+    """Return a struct column as row literals; a null field is empty.
 
     field_texts: each field's texts; fields: the field columns themselves, for their nulls.
     """

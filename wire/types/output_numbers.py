@@ -1,13 +1,14 @@
 """Booleans, integers, floats and numeric as text, a column at a time.
 
-Floats print as PostgreSQL's: the shortest decimal that lies strictly between the neighbouring floats' midpoints and is
-nearest to the value, in scientific notation outside 1e-4 .. 1e15 (1e6 for float4). Arrow's cast gives the shortest decimal
-with the midpoints allowed, in other notations; we take its digits, mend the few where the difference shows, and lay them out
-anew where the notations differ.
+Floats print as PostgreSQL's: the shortest decimal that lies strictly between the midpoints to the neighbouring floats
+and is nearest to the value, in scientific notation outside 1e-4 .. 1e15 (1e6 for float4). Arrow's cast gives the
+shortest decimal with the midpoints allowed, in other notations. We take its digits, correct the few where this makes a
+difference, and rewrite those in another notation.
 
-Numerics print with the digits that `wire.types.carriers.NumericScale` says.
+Numerics print with the digits that `wire.types.carriers.NumericScale` states.
 
-A neighbour of `wire.types.output`. Source: PostgreSQL 15 documentation 8.1.3; a real server, with which the tests compare.
+`wire.types.output` calls this module. Source: PostgreSQL 15 documentation 8.1.3; a real server, with which the tests
+compare.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ from wire.types.decimal_arithmetic import round_decimals
 _POWERS: Final = np.array([10**n for n in range(20)], np.uint64)
 #: Powers of ten modulo 2**64.
 _WRAPPED_POWERS: Final = np.array([10**n % (1 << 64) for n in range(40)], np.uint64)
-#: Decimals of a quotient: 16 significant ones, in groups of four (PostgreSQL: select_div_scale).
+#: The number of decimals of a quotient: 16 significant ones, in groups of four (PostgreSQL: select_div_scale).
 _QUOTIENT_DIGITS: Final = 16
 
 
 def bool_text(array: pa.Array) -> ByteColumn:
-    """t and f."""
+    """Return booleans as t and f."""
     flags = values_of(array.cast(pa.uint8()), np.uint8)
     return ByteColumn(len(array), (np.where(flags, np.uint8(ord("t")), np.uint8(ord("f"))).reshape(-1, 1),))
 
@@ -58,9 +59,10 @@ def integer_text(array: pa.Array) -> ByteColumn:
 
 
 def float_text(array: pa.Array, extra_digits: int) -> ByteColumn:
-    """float4 and float8.
+    """Return float4 and float8 as text.
 
-    extra_digits: extra_float_digits; above 0 the shortest exact decimal, else that many digits around the type's own.
+    extra_digits: extra_float_digits; above 0 the shortest exact decimal, else that many digits more than the type's
+    own.
     """
     single = pa.types.is_float32(array.type)
     values = values_of(array, np.float32 if single else np.float64)
@@ -72,7 +74,7 @@ def float_text(array: pa.Array, extra_digits: int) -> ByteColumn:
 
 
 def _rounded_text(values: npt.NDArray[np.floating], digits: int) -> pa.BinaryArray:
-    """printf's %g, which numpy has for whole arrays."""
+    """Format as printf's %g, which numpy offers for whole arrays."""
     printed = np.strings.mod(f"%.{digits}g", values.astype(np.float64))
     return as_binary(pa.array(printed, pa.string()))
 
@@ -104,7 +106,7 @@ def _with_specials(text: pa.BinaryArray, values: npt.NDArray[np.floating]) -> pa
 
 
 def _layout(text: pa.BinaryArray, values: npt.NDArray[np.floating], *, single: bool) -> pa.BinaryArray:
-    """Finite non-zero values in PostgreSQL's notation; `text`: the same in Arrow's."""
+    """Return finite non-zero values in PostgreSQL's notation; `text`: the same values in Arrow's."""
     mantissa, exponent = _decimal_of_text(text)
     mantissa, exponent = _off_midpoints(mantissa, exponent, values, 24 if single else 53)
     count = np.searchsorted(_POWERS, mantissa, side="right").astype(np.int64)
@@ -113,7 +115,7 @@ def _layout(text: pa.BinaryArray, values: npt.NDArray[np.floating], *, single: b
 
 
 def _decimal_of_text(text: pa.BinaryArray) -> tuple[npt.NDArray[np.uint64], Ints]:
-    """(mantissa, exponent of ten) of decimal texts, the mantissa without trailing zeros."""
+    """Return (mantissa, exponent of ten) of decimal texts, the mantissa without trailing zeros."""
     characters, _ = matrix_of(text, 26)
     rows = len(text)
     mantissa, exponent = np.zeros(rows, np.uint64), np.zeros(rows, np.int64)
@@ -143,9 +145,9 @@ def _without_trailing_zeros(mantissa: npt.NDArray[np.uint64], exponent: Ints) ->
 def _off_midpoints(
     mantissa: npt.NDArray[np.uint64], exponent: Ints, values: npt.NDArray[np.floating], bits: int
 ) -> tuple[npt.NDArray[np.uint64], Ints]:
-    """Decimals that lie exactly on a midpoint between two floats, replaced by PostgreSQL's choice.
+    """Replace decimals that lie exactly on a midpoint between two floats by PostgreSQL's choice.
 
-    Only integers of more than `bits` bits have such decimals. The distance of decimal and value fits 64 bits, so that it is
+    Only integers of more than `bits` bits have such decimals. The distance of decimal and value fits 64 bits, so it is
     computed modulo 2**64.
     """
     fraction, power = np.frexp(np.abs(values).astype(np.float64))
@@ -171,10 +173,12 @@ def _off_midpoints(
 
 
 def _strictly_inside(value: float, bits: int) -> tuple[int, int]:
-    """(mantissa, exponent) of the shortest decimal strictly between the midpoints around an integral float; exact."""
+    """Return (mantissa, exponent) of the shortest decimal strictly between the midpoints around an integral float;
+    exact.
+    """
     whole = int(value)
     unit = 1 << (whole.bit_length() - bits)
-    # Everything four-fold, so that midpoints are integers even below a power of two.
+    # All values are multiplied by four, so that midpoints are integers even below a power of two.
     low = 4 * whole - (unit if whole & (whole - 1) == 0 else 2 * unit)
     high = 4 * whole + 2 * unit
     for exponent in range(len(str(whole)), -1, -1):
@@ -190,10 +194,10 @@ def _strictly_inside(value: float, bits: int) -> tuple[int, int]:
 def _notation(
     mantissa: npt.NDArray[np.uint64], count: Ints, place: Ints, negative: Bools, limit: int
 ) -> pa.BinaryArray:
-    """Digits laid out with a point or an exponent.
+    """Lay out digits with a decimal point or an exponent.
 
-    count: digits of the mantissa. place: exponent of ten of its first digit. limit: from which place on the notation is
-    scientific.
+    count: digits of the mantissa. place: exponent of ten of its first digit. limit: the place from which on the
+    notation is scientific.
     """
     scientific = (place < -4) | (place >= limit)
     small = ~scientific & (place < 0)
@@ -220,7 +224,9 @@ def _notation(
 
 
 def numeric_text(array: pa.Array, display: NumericScale, minimum: int) -> ByteColumn:
-    """decimal128 with the decimals that `display` says; `minimum`: the least number of them where values decide."""
+    """Return decimal128 as text with the decimals that `display` prescribes. minimum: the least number of decimals if
+    they depend on the value.
+    """
     scale = array.type.scale
     if display is not NumericScale.FIXED and (display is not NumericScale.TRIMMED or minimum):
         return ByteColumn(len(array), (_text_by_value(array, value_scales(array, display, minimum)),))
@@ -232,7 +238,7 @@ def numeric_text(array: pa.Array, display: NumericScale, minimum: int) -> ByteCo
 
 
 def small_unscaled(array: pa.Array) -> npt.NDArray[np.int64] | None:
-    """The unscaled integers of decimals that all fit 64 bits, else None."""
+    """Return the unscaled integers of decimals if all of them fit 64 bits, else None."""
     words = values_of(array, np.dtype([("low", "<i8"), ("high", "<i8")]))
     low = np.ascontiguousarray(words["low"])
     high = words["high"]
@@ -271,7 +277,7 @@ def _small_text(unscaled: npt.NDArray[np.int64], scale: int, *, trimmed: bool) -
 
 
 def unscaled_digits(array: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """(digits, sign) of decimals as text: the unscaled integer without its sign, and `-` or nothing."""
+    """Return (digits, sign) of decimals as text: the unscaled integer without its sign, and `-` or nothing."""
     buffers = [None, array.buffers()[1]]
     integers = pa.Array.from_buffers(pa.decimal128(38, 0), len(array), buffers, offset=array.offset)
     if array.null_count:
@@ -282,7 +288,7 @@ def unscaled_digits(array: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def _wide_text(array: pa.Array) -> pa.BinaryArray:
-    """Decimals of any size, all decimals shown."""
+    """Return decimals of any size as text, with all decimals."""
     scale = array.type.scale
     digits, sign = unscaled_digits(array)
     if scale == 0:
@@ -299,11 +305,12 @@ def _trim_zeros(text: pa.BinaryArray, scale: int) -> pa.BinaryArray:
 
 
 def value_scales(array: pa.Array, display: NumericScale, minimum: int) -> npt.NDArray[np.int64]:
-    """Decimals printed of each value where its size decides (`NumericScale`), never more than the carrier has.
+    """Return how many decimals of each value are printed if its size decides (`NumericScale`), never more than the
+    carrier has.
 
-    For quotients PostgreSQL reckons with the first base-10000 digit of both operands. Of the result alone this much is
-    known: a quotient that is a power of 10000 came from operands with equal first digits, which count as if it were just
-    below; and a value with more decimals than its size asks for was given them by what it was computed from.
+    For quotients PostgreSQL computes the scale from the first base-10000 digit of both operands. From the result alone,
+    two things are known: a quotient that is a power of 10000 came from operands with equal first digits, which count as
+    if it were just below; and a value with more decimals than its size requires got them from its operands.
     """
     scale, given = array.type.scale, trimmed_scales(array)
     if display is NumericScale.TRIMMED:
@@ -339,7 +346,7 @@ def _text_by_value(array: pa.Array, scales: npt.NDArray[np.int64]) -> pa.BinaryA
 
 
 def trimmed_scales(array: pa.Array) -> npt.NDArray[np.int64]:
-    """Decimals of each value without its trailing zeros."""
+    """Return the number of decimals of each value without its trailing zeros."""
     digits, _ = unscaled_digits(array)
     kept = lengths_of(as_binary(pc.ascii_rtrim(digits, "0"))).astype(np.int64)
     zeros = lengths_of(as_binary(digits)) - kept

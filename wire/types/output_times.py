@@ -1,10 +1,11 @@
 """Dates, times, timestamps and intervals as text, a column at a time, in every DateStyle and IntervalStyle.
 
-A column of instants is taken apart into integer fields with numpy and written with a `Sheet`; time zones are one binary
-search over a zone's transitions. Years before Christ end in ` BC`, later ones than 9999 have as many digits as they need.
+numpy splits a column of timestamps into integer fields, and a `Sheet` writes them. The offset of a time zone is found
+by one binary search over the zone's transitions. Years before Christ end in ` BC`; years after 9999 have as many digits
+as they need.
 
-A neighbour of `wire.types.output`. Source: PostgreSQL 15 documentation 8.5.2 and 8.5.5; a real server, with which the tests
-compare.
+`wire.types.output` calls this module. Source: PostgreSQL 15 documentation 8.5.2 and 8.5.5; a real server, with which
+the tests compare.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ _MONTHS: Final = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug"
 _HOUR: Final = 3_600_000_000
 _MINUTE: Final = 60_000_000
 _SECOND: Final = 1_000_000
-#: A table of all days between the first and the last is worth while up to so many times the column's length.
+#: A lookup table of all days between the first and the last is used if it has at most this many times the column's
+#: length.
 _TABLE_FACTOR: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
 class _Days:
-    """Dates in fields. year: as written, never below 1; bc: where it is before Christ."""
+    """Dates in fields. year: as written, never below 1. bc: whether it is before Christ."""
 
     days: Ints
     year: Ints
@@ -42,7 +44,9 @@ class _Days:
 
 
 def _civil(days: Ints) -> _Days:
-    """Fields of days since 1970 (the algorithm of `wire.types.datetime_input.civil_from_days`, for a column)."""
+    """Return the fields of days since 1970 (the algorithm of `wire.types.civil_calendar.civil_from_days`, for a
+    column).
+    """
     shifted = days + 719_468
     era = shifted // 146_097
     day_of_era = shifted - era * 146_097
@@ -66,7 +70,7 @@ def date_text(array: pa.Array, settings: OutputSettings) -> ByteColumn:
 
 
 def _date_table(days: Ints, settings: OutputSettings) -> ByteColumn | None:
-    """Days that lie close together are looked up: each text is then made once."""
+    """Return the texts of days that lie close together from a lookup table, so that each text is made once."""
     if not len(days):
         return None
     first, last = int(days.min()), int(days.max())
@@ -93,7 +97,7 @@ def _dates(days: Ints, settings: OutputSettings) -> ByteColumn:
 
 
 def _write_date(sheet: Sheet, fields: _Days, settings: OutputSettings) -> None:
-    """Year, month and day in numbers."""
+    """Write year, month and day as numbers."""
     day_first = settings.date_order == "DMY"
     if settings.date_format == "ISO":
         _write_fields(sheet, b"-", (fields.year, 4), (fields.month, 2), (fields.day, 2))
@@ -113,7 +117,7 @@ def _write_fields(sheet: Sheet, delimiter: bytes, *fields: tuple[Ints, int]) -> 
 
 
 def _write_clock(sheet: Sheet, micros: Ints) -> None:
-    """hh:mm:ss.ffffff of microseconds since midnight."""
+    """Write microseconds since midnight as hh:mm:ss.ffffff."""
     seconds, fraction = micros // _SECOND, micros % _SECOND
     sheet.digits(seconds // 3600, 2)
     sheet.literal(b":")
@@ -124,7 +128,7 @@ def _write_clock(sheet: Sheet, micros: Ints) -> None:
 
 
 def _write_offset(sheet: Sheet, east: Ints) -> None:
-    """+hh, +hh:mm or +hh:mm:ss: as much as is needed."""
+    """Write +hh, +hh:mm or +hh:mm:ss, whichever is needed."""
     size = np.abs(east)
     sheet.literal(b"+", east >= 0)
     sheet.literal(b"-", east < 0)
@@ -151,7 +155,7 @@ def timetz_text(array: pa.StructArray) -> ByteColumn:
 
 
 def timetz_fields(array: pa.StructArray) -> tuple[Ints, Ints]:
-    """(microseconds, seconds west) of a timetz column; 0 under nulls."""
+    """Return (microseconds, seconds west) of a timetz column; 0 under nulls."""
     micros, west = array.field(0), array.field(1)
     return (
         _without_nulls(array, values_of(micros, np.int64)),
@@ -160,13 +164,13 @@ def timetz_fields(array: pa.StructArray) -> tuple[Ints, Ints]:
 
 
 def _without_nulls(array: pa.Array, values: Ints) -> Ints:
-    """0 under nulls: what lies there may be anything, and must not widen the column."""
+    """Set values under nulls to 0: they are undefined, and must not widen the column."""
     valid = validity_of(array)
     return values if valid is None else np.where(valid, values, 0)
 
 
 def timestamp_text(array: pa.Array, settings: OutputSettings) -> ByteColumn:
-    """timestamp and, where the Arrow type has a zone, timestamptz in the session's zone."""
+    """Return timestamp as text and, if the Arrow type has a zone, timestamptz in the session's zone."""
     stored = _without_nulls(array, values_of(array, np.int64))
     infinite = (stored == TIMESTAMP_INFINITY) | (stored == TIMESTAMP_MINUS_INFINITY)
     micros = np.where(infinite, 0, stored) if infinite.any() else stored
@@ -192,8 +196,10 @@ def _write_timestamp(
     names: tuple[tuple[bytes, ...], Ints] | None,
     settings: OutputSettings,
 ) -> None:
-    """east: offsets of instants with a zone; names: the zone's abbreviations and the index of each row's."""
-    # Added in parts, since the sum may not fit 64 bits at the calendar's end.
+    """Write timestamps. east: the offsets of timestamps with a zone. names: the zone's abbreviations and the index of
+    each row's.
+    """
+    # The parts are added one by one, since the sum may not fit 64 bits at the calendar's end.
     days, micros = utc // DAY_MICROS, utc % DAY_MICROS
     if east is not None:
         micros = micros + east * _SECOND
@@ -215,7 +221,7 @@ def _write_timestamp(
 
 
 def _write_postgres_timestamp(sheet: Sheet, fields: _Days, micros: Ints, settings: OutputSettings) -> None:
-    """`Wed Dec 17 07:37:16 1997`."""
+    """Write `Wed Dec 17 07:37:16 1997`."""
     # 1970-01-01 was a Thursday.
     sheet.choice(_WEEKDAYS, (fields.days + 4) % 7)
     sheet.literal(b" ")
@@ -237,7 +243,7 @@ def _write_postgres_timestamp(sheet: Sheet, fields: _Days, micros: Ints, setting
 
 
 def interval_fields(array: pa.Array) -> tuple[Ints, Ints, Ints]:
-    """(months, days, microseconds) of an interval column; 0 under nulls."""
+    """Return (months, days, microseconds) of an interval column; 0 under nulls."""
     items = values_of(array, np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")]))
     months, days = items["months"].astype(np.int64), items["days"].astype(np.int64)
     return (
@@ -269,7 +275,7 @@ class _Interval:
 
 
 def _divide_toward_zero(values: Ints, unit: int) -> tuple[Ints, Ints]:
-    """Quotient and remainder as C has them: toward zero, the remainder with the value's sign."""
+    """Return quotient and remainder as in C: toward zero, the remainder with the value's sign."""
     sign = np.where(values < 0, -1, 1)
     size = np.abs(values)
     return sign * (size // unit), sign * (size % unit)
@@ -293,7 +299,7 @@ def interval_text(array: pa.Array, settings: OutputSettings) -> ByteColumn:
 
 
 def _write_unsigned_clock(sheet: Sheet, fields: _Interval, keep: Bools, *, least: int) -> None:
-    """hours:mm:ss.ffffff without a sign, hours as many as there are."""
+    """Write hours:mm:ss.ffffff without a sign, with as many digits of hours as needed."""
     sheet.number(np.abs(fields.hours), least=least, keep=keep)
     sheet.literal(b":", keep)
     sheet.digits(np.abs(fields.minutes), 2, keep)
@@ -303,7 +309,7 @@ def _write_unsigned_clock(sheet: Sheet, fields: _Interval, keep: Bools, *, least
 
 
 def _write_postgres(sheet: Sheet, fields: _Interval) -> None:
-    """`1 year 2 mons -3 days +04:05:06`: a plus sign only after a negative field."""
+    """Write `1 year 2 mons -3 days +04:05:06`: a plus sign only after a negative field."""
     written = np.zeros(sheet.rows, np.bool_)
     before_negative = np.zeros(sheet.rows, np.bool_)
     for values, unit in ((fields.years, b" year"), (fields.months, b" mon"), (fields.days, b" day")):
@@ -324,7 +330,9 @@ def _write_postgres(sheet: Sheet, fields: _Interval) -> None:
 
 
 def _write_verbose(sheet: Sheet, fields: _Interval) -> None:
-    """`@ 1 year 2 mons 3 days 4 hours 5 mins 6.7 secs ago`: signs are those of the first field, turned when it is negative."""
+    """Write `@ 1 year 2 mons 3 days 4 hours 5 mins 6.7 secs ago`: signs are relative to the first field, and inverted
+    if it is negative.
+    """
     sheet.literal(b"@")
     written = np.zeros(sheet.rows, np.bool_)
     turned = np.zeros(sheet.rows, np.bool_)
@@ -360,7 +368,7 @@ def _write_verbose(sheet: Sheet, fields: _Interval) -> None:
 
 
 def _write_sql(sheet: Sheet, fields: _Interval) -> None:
-    """`1-2`, `3 4:05:06` where the standard has a form for it, else `+1-2 -3 +4:05:06`."""
+    """Write `1-2`, `3 4:05:06` where the standard has a form for it, else `+1-2 -3 +4:05:06`."""
     values = (fields.years, fields.months, fields.days, fields.hours, fields.minutes, fields.seconds, fields.micros)
     negative = np.logical_or.reduce([v < 0 for v in values])
     positive = np.logical_or.reduce([v > 0 for v in values])
@@ -373,7 +381,7 @@ def _write_sql(sheet: Sheet, fields: _Interval) -> None:
     plain = standard & ~zero
     sheet.literal(b"0", zero)
     sheet.literal(b"-", plain & negative)
-    # Not of the standard's form: all three parts, each with its sign.
+    # An interval that has no standard form: all three parts, each with its sign.
     months_negative = (fields.years < 0) | (fields.months < 0)
     sheet.literal(b"-", mixed & months_negative)
     sheet.literal(b"+", mixed & ~months_negative)
@@ -393,7 +401,7 @@ def _write_sql(sheet: Sheet, fields: _Interval) -> None:
 
 
 def _write_iso(sheet: Sheet, fields: _Interval) -> None:
-    """`P1Y2M3DT4H5M6.7S`."""
+    """Write `P1Y2M3DT4H5M6.7S`."""
     sheet.literal(b"P")
     dated = np.zeros(sheet.rows, np.bool_)
     for values, unit in ((fields.years, b"Y"), (fields.months, b"M"), (fields.days, b"D")):

@@ -1,12 +1,12 @@
 """PostgreSQL's type vocabulary: OIDs, names, lengths, categories, arrays, type modifiers.
 
-The one table of types that the codecs (`wire.pg.values`), the binder (`engine.sql`) and the system catalog share. A row
-here says what a type *is* to a client; how a value of it travels as Arrow between the engine and the wire is said by
-`wire.types.carriers`, and what Spark and DuckDB store for it by `engine.planner.codegen`.
+This is the one table of types that the codecs (`wire.pg.values`), the binder (`engine.sql`) and the system catalog
+share. A row says what a type *is* to a client. `wire.types.carriers` says how its values travel as Arrow between the
+engine and the wire, and `engine.sql.trees.storage_types` what Spark and DuckDB store for it.
 
-Types that users have made (`wire.types.user_types`) are PgTypes too, made from their definitions in the catalog. There is one
-object for each definition in the process, so all types are compared by identity; a definition that was changed is another
-object of the same OID.
+User-defined types (`wire.types.user_types`) are PgTypes too, made from their definitions in the catalog. A process has
+one object for each definition, so all types are compared by identity; a changed definition is another object with the
+same OID.
 
 Sources: PostgreSQL 15 `pg_type`; the categories of chapter 10 (type conversion).
 """
@@ -22,7 +22,8 @@ from wire.types import interval_modifiers
 @dataclass(frozen=True, slots=True)
 class Domain:
     """The definition of a domain. under: its base type, which may be a domain too; typmod: the base type's modifier.
-    checks: names and conditions, in which VALUE is the value. schema: where it is."""
+    checks: names and conditions, in which VALUE is the value. schema: the domain's schema.
+    """
 
     schema: str
     under: PgType
@@ -34,7 +35,9 @@ class Domain:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute of a composite type. type: perhaps a domain. number: its attnum, which it keeps when others are dropped."""
+    """An attribute of a composite type. type: may be a domain. number: its attnum, which it keeps when others are
+    dropped.
+    """
 
     name: str
     type: PgType
@@ -43,7 +46,9 @@ class Attribute:
 
     @property
     def field(self) -> str:
-        """Its name in carriers, engines and files, which lasts when others come and go."""
+        """The attribute's name in carriers, engines and files, which does not change when other attributes are added or
+        dropped.
+        """
         return f"f{self.number - 1}"
 
 
@@ -57,14 +62,14 @@ class PgType:
     preferred: typispreferred.
     element: OID of the element type of a true array, else 0.
     array: OID of the array type over this one, else 0.
-    sql_name: how format_type prints it (`integer`).
-    carried: the built-in type as which values travel and are stored, in whatever engine, carrier or file; None: as itself.
-        Comparing those compares the values. What they look like to a client is the type's own.
-    labels: of an enum, each with the number that carries it, in the enum's order; else empty.
-    element_type, array_type: of types that users have made, which are not in `BY_OID`.
-    attributes: of a composite type, in their order; its category is C.
-    domain: of a domain. Expressions never have such a type, but the one below it (`base_of`): it is what columns and casts are
-        declared with, and what parameters are told as.
+    sql_name: the name that format_type prints (`integer`).
+    carried: the built-in type as which values travel and are stored, in every engine, carrier and file; None: as
+        itself. Comparing these values compares the type's values. The form that a client sees is the type's own.
+    labels: an enum's labels, each with the number that carries it, in the enum's order; else empty.
+    element_type, array_type: of user-defined types, which are not in `BY_OID`.
+    attributes: a composite type's, in their order; its category is C.
+    domain: a domain's definition. Expressions never have a domain's type, but its base type (`base_of`): columns and
+        casts are declared with the domain, and parameters are described with it.
     """
 
     oid: int
@@ -84,7 +89,7 @@ class PgType:
 
     @property
     def is_row(self) -> bool:
-        """Whether values have fields: those of a composite type, or records."""
+        """Whether values have fields: those of a composite type, and records."""
         return self.category == "C" or self.oid == 2249
 
     def field(self, index: int) -> str:
@@ -96,7 +101,7 @@ class PgType:
         return self.element != 0 and self.category == "A"
 
     def __hash__(self) -> int:
-        # Types are keys of nearly every table there is; the OID says it all.
+        # Types are keys of nearly every dictionary; the OID identifies them.
         return self.oid
 
     def __repr__(self) -> str:
@@ -147,7 +152,7 @@ _SCALARS: Final = (
     (4191, "regcollation", 4, "N", False, 4192, "regcollation"),
 )
 
-#: As above, and the name of the type that carries it.
+#: As above, with the name of the type that carries it.
 _CARRIED: Final = (
     (27, "tid", 6, "U", False, 1010, "tid", "text"),
     (142, "xml", -1, "U", False, 143, "xml", "text"),
@@ -256,18 +261,18 @@ ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY = BY_OID[2276], BY_OID[2277], BY_OID[2283
 ANYENUM, ANYRANGE, ANYMULTIRANGE = BY_OID[3500], BY_OID[3831], BY_OID[4537]
 ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY = BY_OID[5077], BY_OID[5078], BY_OID[5079]
 
-#: OIDs that are shown as the names of what they mean.
+#: OID types that are printed as names of objects.
 REG_TYPES: Final = (
     REGPROC, REGPROCEDURE, REGOPER, REGOPERATOR, REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGCOLLATION, REGCONFIG,
     REGDICTIONARY,
 )  # fmt: skip
 OID_TYPES: Final = (OID, *REG_TYPES)
-#: All that is an unsigned number of four bytes.
+#: All types that are unsigned 32-bit numbers.
 UNSIGNED: Final = (*OID_TYPES, XID, CID)
-#: Types of whole numbers that a catalog is asked by.
+#: Integer types by which the catalog is queried.
 WHOLE_NUMBERS: Final = frozenset((INT2, INT4, INT8, *UNSIGNED))
 
-#: Names that SQL accepts beside pg_type's own (PostgreSQL's grammar, table 8.1).
+#: Names that SQL accepts besides pg_type's own (PostgreSQL's grammar, table 8.1).
 ALIASES: Final[dict[str, PgType]] = {
     "boolean": BOOL,
     "smallint": INT2,
@@ -288,7 +293,7 @@ ALIASES: Final[dict[str, PgType]] = {
 
 
 def array_of(element: PgType) -> PgType:
-    """The array type over `element`; an array's array is itself (PostgreSQL's arrays carry their dimensions)."""
+    """Return the array type over `element`; an array's array is itself (PostgreSQL's arrays carry their dimensions)."""
     if element.is_array:
         return element
     return element.array_type or BY_OID[element.array]
@@ -299,35 +304,39 @@ def element_of(array: PgType) -> PgType:
 
 
 def delimiter_of(element: PgType) -> str:
-    """typdelim: what stands between the elements of an array's text."""
+    """Return typdelim: the delimiter between the elements of an array's text."""
     return ";" if element is BOX else ","
 
 
-#: The bits of a modifier that say how many dimensions an array has; those below are its elements' modifier and one.
+#: The lowest bit of the number of dimensions in an array's modifier; the bits below are the elements' modifier plus
+#: one.
 DIMENSIONS_SHIFT: Final = 27
 
 
 def array_modifier(typmod: int, dimensions: int) -> int:
-    """Return the modifier that the catalog keeps of a column of arrays: its elements' modifier, and how many dimensions it was
-    declared with."""
+    """Return the modifier that the catalog keeps for a column of arrays: its elements' modifier, and the declared
+    number of dimensions.
+    """
     return typmod if dimensions == 1 else (dimensions - 1 << DIMENSIONS_SHIFT) + typmod + 1
 
 
 def split_array_modifier(modifier: int) -> tuple[int, int]:
-    """(typmod, dimensions) of an `array_modifier`. An interval's modifier, which needs those bits, comes with one dimension."""
+    """Return (typmod, dimensions) of an `array_modifier`. An interval's modifier needs the same bits, so it always has
+    one dimension.
+    """
     further = max(modifier, 0) >> DIMENSIONS_SHIFT
     return (modifier, 1) if further == 0 else (modifier - (further << DIMENSIONS_SHIFT) - 1, further + 1)
 
 
 def base_of(typ: PgType) -> PgType:
-    """Return the type below a domain and all domains under it (getBaseType); any other type is returned unchanged."""
+    """Return the base type of a domain, below all domains under it (getBaseType); any other type is returned unchanged."""
     while typ.domain is not None:
         typ = typ.domain.under
     return typ
 
 
 def base_typmod(domain: PgType) -> int:
-    """The modifier of what is below a domain: no more than one of those on the way has one."""
+    """Return the modifier of a domain's base type; at most one domain on the way has one."""
     typmod, typ = -1, domain
     while typ.domain is not None and typmod == -1:
         typmod, typ = typ.domain.typmod, typ.domain.under
@@ -342,26 +351,28 @@ def attribute_type(attribute: Attribute) -> tuple[PgType, int]:
 
 
 def numeric_typmod(precision: int, scale: int) -> int:
-    """The type modifier of numeric(precision, scale) (PostgreSQL: numeric.c, make_numeric_typmod)."""
+    """Return the type modifier of numeric(precision, scale) (PostgreSQL: numeric.c, make_numeric_typmod)."""
     return ((precision << 16) | (scale & 0x7FF)) + 4
 
 
 def numeric_precision_scale(typmod: int) -> tuple[int, int]:
-    """(precision, scale) of a numeric type modifier that is not -1; the scale may be negative."""
+    """Return (precision, scale) of a numeric type modifier that is not -1; the scale may be negative."""
     packed = typmod - 4
     scale = packed & 0x7FF
     return (packed >> 16) & 0xFFFF, (scale ^ 0x400) - 0x400
 
 
 def type_name(typ: PgType) -> str:
-    """A type as regtype shows it: format_type() without a modifier, which calls bpchar `character`."""
+    """Return a type's name as regtype shows it: format_type() without a modifier, which calls bpchar `character`."""
     if typ.is_array and typ.oid not in (22, 30):
         return type_name(element_of(typ)) + "[]"
     return typ.sql_name
 
 
 def format_type(typ: PgType, typmod: int = -1) -> str:
-    """A type as PostgreSQL prints it in messages and from format_type(): `numeric(15,2)`, `character(25)`, `bigint[]`."""
+    """Return a type as PostgreSQL prints it in messages and from format_type(): `numeric(15,2)`, `character(25)`,
+    `bigint[]`.
+    """
     if typ.is_array and typ.oid not in (22, 30):
         element, dimensions = element_of(typ), 1
         if element is not INTERVAL:

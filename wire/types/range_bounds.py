@@ -1,4 +1,6 @@
-"""Bounds of ranges and multiranges: values as the texts that `wire.types.ranges` keeps, back, and as a session writes them."""
+"""Bounds of ranges and multiranges: values to the texts that `wire.types.ranges` keeps and back, and to the texts that
+a session prints.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _NUMBERS = (t.INT4, t.INT8, t.NUMERIC)
 
 
 def bound_text(subtype: t.PgType, value: Any, settings: OutputSettings | None = None) -> str:
-    """settings: ISO style and UTC if not given."""
+    """Return a bound as text. settings: ISO style and UTC if not given."""
     if subtype in _NUMBERS:
         return f"{value:f}" if subtype is t.NUMERIC else str(value)
     write = date_text if subtype is t.DATE else timestamp_text
@@ -30,7 +32,7 @@ def bound_text(subtype: t.PgType, value: Any, settings: OutputSettings | None = 
 
 
 def read_bound(subtype: t.PgType, text: str) -> Any:
-    """The canonical value of what `bound_text` gives."""
+    """Return the canonical value of a text that `bound_text` made."""
     if subtype is t.NUMERIC:
         return read_numeric(text, -1)
     if subtype is t.DATE:
@@ -41,7 +43,7 @@ def read_bound(subtype: t.PgType, text: str) -> Any:
 
 
 def range_text(typ: t.PgType, array: pa.Array, settings: OutputSettings) -> ByteColumn:
-    """A column of ranges, or of multiranges, in the session's styles."""
+    """Return a column of ranges, or of multiranges, as text in the session's styles."""
     subtype = SUBTYPES[RANGES.get(typ, typ)]
     restyled = all_rewritten if typ in RANGES else rewrite_bounds
     as_kept = settings.date_format == "ISO" and (subtype is not t.TIMESTAMPTZ or settings.time_zone == "UTC")

@@ -1,10 +1,10 @@
-"""How ranges lie to each other, and what two of them make: of ranges whose bounds are canonical values.
+"""Comparison and combination of two ranges whose bounds are canonical values.
 
-Two bounds are compared by where they stand: a lower bound that is not in the range stands right after its value, an upper one right
-before it.
+Two bounds are compared by their positions: an exclusive lower bound is directly after its value, an exclusive upper
+bound directly before it.
 
-Source: PostgreSQL 15, rangetypes.c (range_cmp_bounds, range_union_internal, range_intersect_internal), multirangetypes.c
-(multirange_canonicalize).
+Source: PostgreSQL 15, rangetypes.c (range_cmp_bounds, range_union_internal, range_intersect_internal),
+multirangetypes.c (multirange_canonicalize).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from wire.types.ranges import Range
 
-#: Before all values, among them, after them; the value; before, at or after it.
+#: A position: before all values (-1), among them (0), after them (1); the value; before, at or after it (-1, 0, 1).
 Place = tuple[int, Any, int]
 
 
@@ -27,17 +27,17 @@ def upper(given: Range) -> Place:
 
 
 def span(low: Range, high: Range) -> Range:
-    """From the lower bound of one to the upper bound of another."""
+    """Return the range from the lower bound of one to the upper bound of another."""
     return Range(low.lower, high.upper, low.lower_in, high.upper_in)
 
 
 def overlap(one: Range, two: Range) -> bool:
-    """Whether two ranges that are not empty overlap."""
+    """Return whether two non-empty ranges overlap."""
     return lower(one) <= upper(two) and lower(two) <= upper(one)
 
 
 def follows(one: Range, two: Range) -> bool:
-    """Whether the second begins right where the first ends, and they share nothing."""
+    """Return whether the second range begins exactly where the first ends, and they share no value."""
     return one.upper is not None and two.lower is not None and one.upper == two.lower and one.upper_in != two.lower_in
 
 
@@ -46,26 +46,28 @@ def are_adjacent(one: Range, two: Range) -> bool:
 
 
 def contains(one: Range, two: Range) -> bool:
-    """Whether one range contains another; neither is empty."""
+    """Return whether one range contains another; neither is empty."""
     return lower(one) <= lower(two) and upper(two) <= upper(one)
 
 
 def merge(one: Range, two: Range) -> Range:
-    """The smallest range that has both. Of bounds that differ in digits alone, the second's."""
+    """Return the smallest range that contains both. Of two equal bounds with different digits, the second's is taken."""
     if one.empty or two.empty:
         return two if one.empty else one
     return span(one if lower(one) < lower(two) else two, one if upper(one) > upper(two) else two)
 
 
 def intersect(one: Range, two: Range) -> Range:
-    """Return the values that both ranges have. Of bounds that differ in digits alone, the first's."""
+    """Return the range of values that both ranges have. Of two equal bounds with different digits, the first's is
+    taken.
+    """
     if one.empty or two.empty or not overlap(one, two):
         return Range(empty=True)
     return span(max(one, two, key=lower), min(one, two, key=upper))
 
 
 def normalize_ranges(given: Iterable[Range]) -> list[Range]:
-    """The same values as ranges with gaps between, in order, none of them empty."""
+    """Return the same values as non-empty ranges in order, with gaps between them."""
     found: list[Range] = []
     for one in sorted(
         (range_ for range_ in given if not range_.empty), key=lambda range_: (lower(range_), upper(range_))

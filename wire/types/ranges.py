@@ -1,8 +1,8 @@
-"""Ranges, carried as their canonical text: bounds as PostgreSQL prints them in ISO style and UTC, quoted where they must be; of
-discrete types the lower bound is in it and the upper is not.
+"""Ranges, carried as their canonical text: bounds as PostgreSQL prints them in ISO style and UTC, quoted where
+necessary. For discrete types the lower bound is inclusive and the upper bound exclusive.
 
-Two ranges of a discrete type, or of timestamps, are equal exactly when their texts are. Ranges of numerics are not: `[1.0,2)` keeps
-its digits; and no text sorts as ranges do.
+Two ranges of a discrete type, or of timestamps, are equal exactly if their texts are. Ranges of numerics are not:
+`[1.0,2)` keeps its digits. The texts do not sort as ranges do.
 
 Source: PostgreSQL 15, rangetypes.c (range_parse, range_deparse, make_range, int4range_canonical, range_send).
 """
@@ -25,7 +25,7 @@ from wire.errors import (
 )
 from wire.types import pg_types as t
 
-#: Ranges by the type of their bounds.
+#: Range types by the type of their bounds.
 SUBTYPES: Final = {
     t.INT4RANGE: t.INT4, t.INT8RANGE: t.INT8, t.NUMRANGE: t.NUMERIC, t.TSRANGE: t.TIMESTAMP, t.TSTZRANGE: t.TIMESTAMPTZ,
     t.DATERANGE: t.DATE,
@@ -38,7 +38,7 @@ _EMPTY, _LOWER_IN, _UPPER_IN, _NO_LOWER, _NO_UPPER = 1, 2, 4, 8, 16
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """lower, upper: canonical values of the subtype, or texts; None where there is no bound."""
+    """A range. lower, upper: canonical values of the subtype, or texts; None where there is no bound."""
 
     lower: Any = None
     upper: Any = None
@@ -52,7 +52,7 @@ def _malformed_literal(text: str, detail: str) -> InvalidTextRepresentation:
 
 
 def parse_bounds(text: str) -> Range:
-    """The range with its bounds as texts. Raises InvalidTextRepresentation."""
+    """Return the range with its bounds as texts. Raises InvalidTextRepresentation."""
     body = text.strip(" \t\n\r\v\f")
     if body.lower() == "empty":
         return Range(empty=True)
@@ -72,7 +72,7 @@ def parse_bounds(text: str) -> Range:
 
 
 def _bound(text: str, body: str, at: int) -> tuple[str | None, int]:
-    """A bound, and where it ends."""
+    """Read a bound. Returns it, and the position where it ends."""
     found: list[str] = []
     quotes = said = False
     while at < len(body):
@@ -100,20 +100,22 @@ def _bound(text: str, body: str, at: int) -> tuple[str | None, int]:
 
 
 def read_range(typ: t.PgType, text: str, read: Callable[[t.PgType, str], Any], write: Write) -> str:
-    """The canonical text. read, write: of a bound. Raises what `read` does, InvalidTextRepresentation, DataException."""
+    """Return the canonical text. read, write: read and write a bound. Raises the errors of `read`,
+    InvalidTextRepresentation, DataException.
+    """
     subtype = SUBTYPES[typ]
     return write_range(canonical(subtype, with_bounds(subtype, text, read)), subtype, write)
 
 
 def with_bounds(subtype: t.PgType, text: str, read: Callable[[t.PgType, str], Any]) -> Range:
-    """The range that a text says, its bounds read. Raises what `read` does, InvalidTextRepresentation."""
+    """Parse a range and read its bounds. Raises the errors of `read`, InvalidTextRepresentation."""
     found = parse_bounds(text)
     lower, upper = (None if bound is None else read(subtype, bound) for bound in (found.lower, found.upper))
     return replace(found, lower=lower, upper=upper)
 
 
 def canonical(subtype: t.PgType, given: Range) -> Range:
-    """Raises DataException (22000), NumericValueOutOfRange."""
+    """Return the canonical form of a range. Raises DataException (22000), NumericValueOutOfRange, FeatureNotSupported."""
     for bound in (given.lower, given.upper):
         if isinstance(bound, Decimal) and not bound.is_finite():
             raise FeatureNotSupported(f"not supported: {bound} as a bound of a range")
@@ -138,7 +140,7 @@ def _is_empty(given: Range) -> bool:
 
 
 def _moves(subtype: t.PgType, bound: int | None) -> bool:
-    """Whether there is a value after the bound's."""
+    """Return whether a bound is finite, so that its type has a next value."""
     return bound is not None and not (subtype is t.DATE and bound in _INFINITE_DATES)
 
 
@@ -152,7 +154,7 @@ Write = Callable[[t.PgType, Any], str]
 
 
 def write_range(given: Range, subtype: t.PgType, write: Write) -> str:
-    """Write a range as range_out does. write: a bound's text."""
+    """Write a range as range_out does. write: returns a bound's text."""
     if given.empty:
         return "empty"
     lower, upper = ("" if b is None else _quote_bound(write(subtype, b)) for b in (given.lower, given.upper))
@@ -166,13 +168,13 @@ def _quote_bound(text: str) -> str:
 
 
 def rewrite_bounds(typ: t.PgType, text: str, read: Callable[[t.PgType, str], Any], write: Write) -> str:
-    """A canonical text with its bounds written in other styles."""
+    """Return a canonical text with its bounds written in other styles."""
     subtype = SUBTYPES[typ]
     return write_range(with_bounds(subtype, text, read), subtype, write)
 
 
 def send_range(typ: t.PgType, text: str, send: Callable[[t.PgType, str], bytes]) -> bytes:
-    """send: a bound's bytes, from its text."""
+    """Return the binary format of a range. send: returns a bound's bytes, from its text."""
     found, subtype = parse_bounds(text), SUBTYPES[typ]
     if found.empty:
         return bytes((_EMPTY,))
@@ -183,13 +185,17 @@ def send_range(typ: t.PgType, text: str, send: Callable[[t.PgType, str], bytes])
 
 
 def receive_range(typ: t.PgType, data: bytes, receive: Callable[[t.PgType, bytes], Any], write: Write) -> str:
-    """The canonical text. Raises InvalidBinaryRepresentation, what `receive` does, DataException."""
+    """Return the canonical text of a binary value. Raises InvalidBinaryRepresentation, the errors of `receive`,
+    DataException.
+    """
     subtype = SUBTYPES[typ]
     return write_range(decode_range(subtype, data, receive), subtype, write)
 
 
 def decode_range(subtype: t.PgType, data: bytes, receive: Callable[[t.PgType, bytes], Any]) -> Range:
-    """The canonical range. Raises InvalidBinaryRepresentation, what `receive` does, DataException."""
+    """Return the canonical range of a binary value. Raises InvalidBinaryRepresentation, the errors of `receive`,
+    DataException.
+    """
     flags, at = data[0] if data else -1, 1
     if flags < 0:
         raise InvalidBinaryRepresentation("insufficient data left in message")

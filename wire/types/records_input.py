@@ -1,7 +1,8 @@
-"""Text to values of composite types: `(1,,"a b")`. A neighbour of `wire.types.input`, which gives the reader of each attribute.
+"""Text to values of composite types: `(1,,"a b")`. `wire.types.input` gives the reader of each attribute.
 
-The canonical value has the attributes' values under the names that they have in carriers (`wire.types.pg_types.Attribute.field`).
-Constraints of attributes' domains are not looked at: no composite type has such an attribute (`engine.statements.ddl.composite`).
+The canonical value has the attributes' values under their field names in carriers
+(`wire.types.pg_types.Attribute.field`). Constraints of domains are not checked: no composite type has an attribute of a
+domain (`engine.statements.ddl.composite`).
 
 Source: PostgreSQL 15, rowtypes.c (record_in).
 """
@@ -16,17 +17,17 @@ from wire.errors import FeatureNotSupported, InvalidTextRepresentation, SqlError
 from wire.types import pg_types as t
 
 _SPACE: Final = " \t\n\r\v\f"
-#: One attribute's text: quoted parts, and characters by themselves. Not so far: a quote without its end.
+#: The text of one attribute: quoted parts, and unquoted characters. A quote without its end does not match.
 _FIELD: Final = re.compile(r'(?:"(?:[^"\\]|\\.|"")*"|\\.|[^,)"\\])*', re.DOTALL)
 _PIECE: Final = re.compile(r'"((?:[^"\\]|\\.|"")*)"|\\(.)|([^,)"\\]+)', re.DOTALL)
 _ESCAPED: Final = re.compile(r'\\(.)|"(")', re.DOTALL)
 
-#: Reads the text of an attribute; it is not called for a null.
+#: A function that reads the text of an attribute; it is not called for a null.
 ReadAttribute = Callable[[t.Attribute, str], Any]
 
 
 def read_record(typ: t.PgType, text: str, read: ReadAttribute) -> dict[str, Any]:
-    """The value that a row literal stands for. Raises InvalidTextRepresentation."""
+    """Return the value that a row literal represents. Raises InvalidTextRepresentation."""
     body = text.lstrip(_SPACE)
     if not body.startswith("("):
         raise _malformed_literal(text, "Missing left parenthesis.")
@@ -58,7 +59,7 @@ def _read(attribute: t.Attribute, text: str, read: ReadAttribute) -> Any:
 
 
 def _plain(field: str) -> str:
-    """Without quotes and escapes."""
+    """Return a field without quotes and escapes."""
     return "".join(
         _ESCAPED.sub(lambda m: m[1] or m[2], quoted) if bare is None and escaped is None else escaped or bare
         for quoted, escaped, bare in (piece.groups() for piece in _PIECE.finditer(field))

@@ -1,8 +1,9 @@
 """Text to the string types, bytea and uuid, by the rules of PostgreSQL 15's input functions.
 
-A neighbour of `wire.types.input`, which chooses among the readers by type.
+`wire.types.input` chooses among the readers by type.
 
-Sources: PostgreSQL 15 documentation 8.3, 8.4, 8.12; behaviour compared with a real server (tests/unit/wire/test_values_*.py).
+Sources: PostgreSQL 15 documentation 8.3, 8.4, 8.12; behaviour compared with a real server
+(tests/unit/wire/test_values_*.py).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _ESCAPE: Final = re.compile(rb"\\(?:\\|([0-3][0-7][0-7]))")
 
 
 def read_string(typ: t.PgType, text: str, typmod: int = -1) -> str:
-    """text, varchar, bpchar, name, "char", unknown.
+    """Read a text, varchar, bpchar, name, "char" or unknown.
 
     A text longer than varchar(n) or char(n) is 22001 unless only blanks are lost; char(n) is padded to its length.
     """
@@ -56,8 +57,9 @@ def _cut(typ: t.PgType, text: str, typmod: int) -> str:
 
 
 def _one_byte(text: str) -> str:
-    """A "char" holds one byte, which may be written as its octal digits (charin); ours are text, so that byte must be a whole
-    character."""
+    """Read a "char". It holds one byte, which may be written as its octal digits (charin). Here it is carried as text,
+    so the byte must be a whole character.
+    """
     if _OCTAL.fullmatch(text):
         text = chr(int(text[1:], 8) & 0xFF)
     if text and ord(text[0]) > 0x7F:
@@ -66,7 +68,7 @@ def _one_byte(text: str) -> str:
 
 
 def read_bytea(text: str) -> bytes:
-    """bytea in hex (`\\x0aff`) or escape (`a\\000b`) format."""
+    r"""Read a bytea in hex (`\x0aff`) or escape (`a\000b`) format."""
     if text.startswith("\\x"):
         return _hex_bytes(text[2:])
     raw = text.encode()
@@ -91,7 +93,9 @@ def _hex_bytes(digits: str) -> bytes:
 
 
 def read_uuid(text: str) -> str:
-    """uuid: 32 hexadecimal digits, hyphens after any group of four, braces around; gives the canonical 36 letters."""
+    """Read a uuid: 32 hexadecimal digits, hyphens after any group of four, braces around. Returns the canonical 36
+    characters.
+    """
     inner = text[1:-1] if text.startswith("{") and text.endswith("}") else text
     if not _UUID.fullmatch(inner):
         raise invalid("uuid", text)
@@ -100,4 +104,4 @@ def read_uuid(text: str) -> str:
 
 
 def read_void(_text: str) -> None:
-    """void has no values; its input function takes anything (PostgreSQL: void_in)."""
+    """Return None: void has no values, and its input function accepts anything (PostgreSQL: void_in)."""

@@ -1,9 +1,11 @@
-"""tsvector, carried as the text that PostgreSQL prints: lexemes in order, each once, with places and weights in order.
+"""tsvector, carried as the text that PostgreSQL prints: distinct lexemes in order, with their positions and weights in
+order.
 
-Two are equal exactly when their texts are; their order is that of `engine.executors.local.sort_keys`. How words are read is
-shared with tsquery (`wire.types.text_search_queries`).
+Two values are equal exactly if their texts are; `engine.executors.local.sort_keys` defines their order. The reader of
+words is shared with tsquery (`wire.types.text_search_queries`).
 
-Source: PostgreSQL 15, tsvector_parser.c (gettoken_tsvector), tsvector.c (tsvectorin, uniquePos, tsvectorout, tsvectorsend).
+Source: PostgreSQL 15, tsvector_parser.c (gettoken_tsvector), tsvector.c (tsvectorin, uniquePos, tsvectorout,
+tsvectorsend).
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from wire.types.client_encodings import from_client
 BLANKS: Final = " \t\n\r\v\f"
 DIGITS: Final = "0123456789"
 _OPERATORS: Final = "!&|()<"
-#: Bytes of a lexeme, and of all of a value.
+#: The maximum number of bytes of a lexeme, and of a whole value.
 WORD_BYTES: Final = 2046
 TEXTS_BYTES: Final = (1 << 20) - 1
 _PLACES, _PLACE_LAST = 256, 16383
@@ -28,14 +30,14 @@ _WEIGHTS: Final = {"a": 3, "A": 3, "*": 3, "b": 2, "B": 2, "c": 1, "C": 1, "d": 
 _LETTERS: Final = ("", "C", "B", "A")
 _PLAIN: Final = re.compile(r"'((?:[^'\\]|''|\\\\)*)'(?::([\d,ABC]+))?(?: |$)", re.DOTALL)
 
-#: A place and its weight, 0 to 3 for D to A.
+#: A position and its weight, 0 to 3 for D to A.
 Place = tuple[int, int]
-#: A word and where it stands; no places: nothing is said of that.
+#: A word and its positions; empty if no positions are given.
 Entry = tuple[str, list[Place]]
 
 
 class Words:
-    """Reads words out of a tsvector, or of a tsquery. at: how far."""
+    """Reads words from a tsvector or a tsquery. at: the current position."""
 
     def __init__(self, text: str, kind: str) -> None:
         self.text, self.at = text, 0
@@ -45,11 +47,11 @@ class Words:
         return SqlSyntaxError(f'syntax error in {self._kind}: "{self.text}"')
 
     def here(self) -> str:
-        """The next character; nothing at the end."""
+        """Return the next character; an empty string at the end."""
         return self.text[self.at : self.at + 1]
 
     def word(self) -> str | None:
-        """The next word without quotes; None at the end. Raises SqlSyntaxError."""
+        """Return the next word without quotes; None at the end. Raises SqlSyntaxError."""
         while (first := self.here()) and first in BLANKS:
             self.at += 1
         if not first:
@@ -91,7 +93,7 @@ class Words:
 
 
 def read_tsvector(text: str) -> str:
-    """The canonical text. Raises SqlSyntaxError, ProgramLimitExceeded."""
+    """Return the canonical text. Raises SqlSyntaxError, ProgramLimitExceeded."""
     words, entries, size = Words(text, "tsvector"), dict[str, list[Place]](), 0
     while (word := words.word()) is not None:
         length = len(word.encode())
@@ -112,7 +114,7 @@ def _check_size(size: int) -> None:
 
 
 def _places(words: Words) -> Iterator[Place]:
-    """After a word and its colon. Whatever digits come after a weight are passed over."""
+    """Yield the positions after a word and its colon. Digits after a weight are ignored."""
     more = True
     while more:
         words.at += 1
@@ -135,13 +137,15 @@ def _places(words: Words) -> Iterator[Place]:
 
 
 def _place(digits: str) -> int:
-    """Read a position as C's atoi does, in the fourteen bits that there are."""
+    """Read a position as C's atoi does, limited to its fourteen bits."""
     number = min(int(digits.lstrip("0")[:20] or "0"), 2**63 - 1) & 0xFFFFFFFF
     return _PLACE_LAST if _PLACE_LAST < number < 1 << 31 else number & _PLACE_LAST
 
 
 def _unique(places: list[Place]) -> list[Place]:
-    """Each place once, with the highest weight that it was given; no more than there may be."""
+    """Return each position once, with the highest weight that it was given, and no more positions than a lexeme may
+    have.
+    """
     found: list[Place] = []
     for place, weight in sorted(places, key=lambda given: given[0]):
         if not found or found[-1][0] != place:
@@ -180,7 +184,9 @@ def _read_places(places: str | None) -> list[Place]:
 
 
 def texts_bytes(entries: list[Entry]) -> int:
-    """Return the bytes that PostgreSQL needs for the words and places of a value; places begin at even bytes."""
+    """Return the number of bytes that PostgreSQL needs for the words and positions of a value; positions begin at even
+    bytes.
+    """
     size = 0
     for word, places in entries:
         size += len(word.encode())
@@ -199,7 +205,7 @@ def send_tsvector(text: str) -> bytes:
 
 
 class Received:
-    """Takes a binary value apart. Raises InvalidBinaryRepresentation where it ends too early."""
+    """A reader of a binary value. Raises InvalidBinaryRepresentation if the value ends too early."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -227,7 +233,7 @@ class Received:
 
 
 def receive_tsvector(data: bytes) -> str:
-    """The canonical text. Raises InvalidBinaryRepresentation."""
+    """Return the canonical text of a binary value. Raises InvalidBinaryRepresentation."""
     received, entries = Received(data), list[Entry]()
     for _ in range(received.numbers("!I")[0]):
         word = received.word()

@@ -1,7 +1,9 @@
-"""tsquery, carried as a text that says its tree: as PostgreSQL prints it, but for parentheses around right operands.
+"""tsquery, carried as a text that determines its tree: the text that PostgreSQL prints, plus parentheses around right
+operands.
 
-PostgreSQL leaves them out where an operand is of the same operator, so that `a & (b & c)` looks like `(a & b) & c`, which is
-another value. Values are compared by keys (`engine.executors.local.sort_keys`): weights and prefixes of words do not count.
+PostgreSQL omits these where an operand has the same operator, so that `a & (b & c)` is printed like `(a & b) & c`,
+which is another value. Values are compared by keys (`engine.executors.local.sort_keys`), which ignore the weights and
+prefix marks of words.
 
 Source: PostgreSQL 15, tsquery.c (gettoken_query_standard, makepol, infix, tsquerysend, tsqueryrecv).
 """
@@ -29,14 +31,17 @@ _SYMBOLS: Final = {"&": AND, "|": OR}
 _DISTANCE_MAX: Final = 16384
 _WEIGHTS: Final = {"a": 8, "b": 4, "c": 2, "d": 1}
 _VALUE, _OPERATOR = 1, 2
-#: How many operators may wait for their right operand, as in PostgreSQL; and how many may lie in right operands of one another.
+#: The maximum number of operators that wait for their right operand, as in PostgreSQL; and the maximum nesting of right
+#: operands.
 _WAITING_MAX: Final = 32
 _DEPTH_MAX: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """weights: of A to D, eight to one; 0: any. prefix: whether it stands for all words that begin so."""
+    """A word of a query. weights: a bit for each of A to D, eight to one; 0: any. prefix: whether it matches all words
+    with this prefix.
+    """
 
     text: str
     weights: int
@@ -45,7 +50,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """left: None of NOT. distance: of PHRASE. depth: how many lie in right operands of one another."""
+    """An operator of a query. left: None for NOT. distance: of PHRASE. depth: the nesting depth of right operands."""
 
     kind: int
     left: Query | None
@@ -78,12 +83,12 @@ class _Reader:
         self.values: list[Query] = []
 
     def query(self) -> Query | None:
-        """None: there is no word."""
+        """Read the query; None if it has no word."""
         self._level(first=True)
         return self.values[-1] if self.values else None
 
     def _level(self, *, first: bool = False) -> None:
-        """Up to the end, or the parenthesis that closes what was opened."""
+        """Read up to the end, or to the closing parenthesis of this level."""
         waiting: list[tuple[int, int]] = []
         while self._operand(waiting, first=first):
             first = False
@@ -100,7 +105,9 @@ class _Reader:
         waiting.append((kind, distance))
 
     def _apply(self, waiting: list[tuple[int, int]], kind: int) -> None:
-        """Apply the waiting operators that bind at least as tight as the next one. NOT begins inside what waits."""
+        """Apply the waiting operators that bind at least as tightly as the next one. NOT begins inside the operands of
+        waiting operators.
+        """
         while waiting and kind != NOT and _PRIORITY[kind] <= _PRIORITY[waiting[-1][0]]:
             before, distance = waiting.pop()
             right = self.values.pop()
@@ -108,7 +115,7 @@ class _Reader:
             self.values.append(_operator(before, left, right, distance))
 
     def _operand(self, waiting: list[tuple[int, int]], *, first: bool) -> bool:
-        """Reads one; False where there is none at all. Raises SqlSyntaxError."""
+        """Read one operand; False if there is none. Raises SqlSyntaxError."""
         words = self.words
         while (here := words.here()) and (here in BLANKS or here == "!"):
             words.at += 1
@@ -150,7 +157,7 @@ class _Reader:
         return Word(word, weights, prefix)
 
     def _next_operator(self) -> tuple[int, int] | None:
-        """The operator after an operand, and its distance; None where the level ends. Raises SqlSyntaxError."""
+        """Return the operator after an operand, and its distance; None if the level ends. Raises SqlSyntaxError."""
         words = self.words
         while (here := words.here()) and here in BLANKS:
             words.at += 1
@@ -168,7 +175,7 @@ class _Reader:
         return None
 
     def _distance(self) -> int | None:
-        """Read the distance of `<->` or `<n>`, which something has to follow; None where it is none."""
+        """Read the distance of `<->` or `<n>`, which an operand must follow; None if the text is no such operator."""
         words, distance = self.words, 1
         at = words.at + 1
         if words.text[at : at + 1] == "-":
@@ -191,12 +198,12 @@ class _Reader:
 
 
 def tree_of(text: str) -> Query | None:
-    """Parse a query; None where there is no word in it. Raises SqlSyntaxError, InvalidParameterValue, ProgramLimitExceeded."""
+    """Parse a query; None if it has no word. Raises SqlSyntaxError, InvalidParameterValue, ProgramLimitExceeded."""
     return _Reader(text).query()
 
 
 def nodes(query: Query | None) -> Iterator[Query]:
-    """In PostgreSQL's order: an operator, its right operand, its left one."""
+    """Yield the nodes in PostgreSQL's order: an operator, its right operand, its left one."""
     left_over = [query] if query is not None else []
     while left_over:
         node = left_over.pop()
@@ -209,12 +216,14 @@ def nodes(query: Query | None) -> Iterator[Query]:
 
 
 def _write_query(query: Query | None, *, exact: bool) -> str:
-    """exact: with parentheses wherever reading it would not give the same tree."""
+    """Write a query. exact: with parentheses wherever parsing would otherwise give another tree."""
     return "" if query is None else _infix(query, 0, right=None, exact=exact)
 
 
 def _infix(node: Query, outside: int, *, right: int | None, exact: bool) -> str:
-    """outside: the priority of what it is an operand of. right: the operator of which it is the right operand."""
+    """Write a node. outside: the priority of the operator that it is an operand of. right: the operator of which it is
+    the right operand.
+    """
     heads, tails = list[str](), list[str]()
     while isinstance(node, Operator) and node.left is not None:
         priority = _PRIORITY[node.kind]
@@ -263,7 +272,7 @@ def _sent(node: Query) -> bytes:
 
 
 def receive_tsquery(data: bytes) -> str:
-    """Raises InvalidBinaryRepresentation, FeatureNotSupported."""
+    """Return the text of a binary value. Raises InvalidBinaryRepresentation, FeatureNotSupported."""
     received, items = Received(data), list[Word | tuple[int, int]]()
     for _ in range(received.numbers("!I")[0]):
         (kind,) = received.numbers("!B")
@@ -284,7 +293,7 @@ def receive_tsquery(data: bytes) -> str:
 
 
 def _built(items: list[Word | tuple[int, int]]) -> Query | None:
-    """The tree, from its end: an operator comes before its operands, the right one first."""
+    """Build the tree from the end of the list: an operator comes before its operands, the right one first."""
     waiting: list[Query] = []
     for item in reversed(items):
         if isinstance(item, Word):

@@ -1,8 +1,8 @@
 """The session settings that decide how values are read and written as text.
 
-Plain values, made once when a statement is bound or a portal is opened: whoever converts a value gets them as an argument
-and asks neither session nor clock. `wire.types.input` reads with `InputSettings`, `wire.types.output` and `wire.pg` write
-with `OutputSettings`.
+They are plain values, made once when a statement is bound or a portal is opened. Code that converts a value gets them
+as an argument and reads neither session nor clock. `wire.types.input` reads with `InputSettings`; `wire.types.output`
+and `wire.pg` write with `OutputSettings`.
 
 Source: PostgreSQL 15, chapter 20.11 (DateStyle, IntervalStyle, TimeZone, extra_float_digits, bytea_output,
 client_encoding).
@@ -22,20 +22,20 @@ ByteaOutput = Literal["hex", "escape"]
 
 
 def split_date_style(value: str) -> tuple[DateFormat, DateOrder]:
-    """The two halves of a DateStyle as SHOW prints it: `ISO, MDY`."""
+    """Return the two halves of a DateStyle as SHOW prints it: `ISO, MDY`."""
     form, _, order = value.partition(", ")
     return cast("DateFormat", form), cast("DateOrder", order)
 
 
 @dataclass(frozen=True, slots=True)
 class InputSettings:
-    """How text is read.
+    """The settings for reading text.
 
     date_order: which field of 1/2/2003 is the day.
     time_zone: the session's TimeZone, any spelling that `wire.types.time_zones.zone` knows.
-    interval_style: decides one thing: whether a leading minus of an SQL-standard interval is for all fields.
+    interval_style: decides only whether a leading minus of an SQL-standard interval applies to all fields.
     now: microseconds since 1970 UTC at which the transaction began, for 'now', 'today' and zones of a bare time.
-    client_encoding: PostgreSQL's name of the encoding that parameters arrive in.
+    client_encoding: PostgreSQL's name of the encoding in which parameters arrive.
     """
 
     date_order: DateOrder = "MDY"
@@ -46,7 +46,7 @@ class InputSettings:
 
     @classmethod
     def read(cls, get: Callable[[str], str], now: int) -> InputSettings:
-        """From a session's settings: `get(name)` is the value as SHOW prints it."""
+        """Read a session's settings. get: returns a setting's value as SHOW prints it."""
         return cls(
             split_date_style(get("DateStyle"))[1],
             get("TimeZone"),
@@ -58,7 +58,7 @@ class InputSettings:
 
 @dataclass(frozen=True, slots=True)
 class OutputSettings:
-    """How values are written; the names are those of PostgreSQL's settings, DateStyle in its two halves."""
+    """The settings for writing values; the names are those of PostgreSQL's settings, DateStyle in its two halves."""
 
     date_format: DateFormat = "ISO"
     date_order: DateOrder = "MDY"
@@ -70,7 +70,7 @@ class OutputSettings:
 
     @classmethod
     def read(cls, get: Callable[[str], str]) -> OutputSettings:
-        """From a session's settings: `get(name)` is the value as SHOW prints it."""
+        """Read a session's settings. get: returns a setting's value as SHOW prints it."""
         date_format, date_order = split_date_style(get("DateStyle"))
         return cls(
             date_format,

@@ -1,7 +1,8 @@
-"""Time zone abbreviations that date and time input accepts: PostgreSQL's `Default` set.
+"""The time zone abbreviations that date and time input accepts: PostgreSQL's `Default` set.
 
-Most stand for one offset. Some have stood for several in their region's history: they name a zone, and the offset is the
-one that the abbreviation had there at the time in question (`wire.types.time_zones.Zone.offset_of_abbreviation`).
+Most abbreviations have one offset. Some have had several in their region's history. These name a zone, and the offset
+is the one that the abbreviation had there at the time in question
+(`wire.types.time_zones.Zone.offset_of_abbreviation`).
 
 Source: the view pg_timezone_abbrevs of PostgreSQL 15 with timezone_abbreviations = Default; a test compares.
 """
@@ -92,9 +93,9 @@ _SUMMER: Final = (
     "sadt ulast uyst uzst wadt wdt wetdst wgst yekst "
 )
 
-#: Abbreviation, in lower case, to seconds east of Greenwich.
+#: Abbreviations, in lower case, to seconds east of Greenwich.
 OFFSETS: Final[dict[str, int]] = {name: offset for offset, names in _BY_OFFSET.items() for name in names.split()}
-#: Abbreviation, in lower case, to the zone that knows its offset.
+#: Abbreviations, in lower case, to the zones that know their offsets.
 ZONES: Final[dict[str, str]] = {name: zone for zone, names in _BY_ZONE.items() for name in names.split()}
 #: Abbreviations of summer time.
 SUMMER: Final[frozenset[str]] = frozenset(_SUMMER.split())

@@ -1,10 +1,10 @@
-"""Time zones by PostgreSQL's rules: offsets for whole columns of instants, and for single local times.
+"""Time zones by PostgreSQL's rules: offsets for whole columns of timestamps, and for single local times.
 
-A `Zone` is a table of transitions. It comes from the IANA database (the system's copy, else the one that pytz carries) or
-from a POSIX specification (`EST5EDT,M3.2.0,M11.1.0`, `<+03>-03`). Rules without an end are written out for 400 years, after
-which the Gregorian calendar, and with it every rule, repeats: so that one binary search serves any year.
+A `Zone` is a table of transitions. It comes from the IANA database (the system's copy, else the one that pytz carries)
+or from a POSIX specification (`EST5EDT,M3.2.0,M11.1.0`, `<+03>-03`). Rules without an end are written out for 400
+years. After that the Gregorian calendar, and with it every rule, repeats, so one binary search serves any year.
 
-Beside zones there are abbreviations (`PST`, `CEST`), which input accepts: `wire.types.time_zone_abbreviations`.
+Besides zones, input accepts abbreviations (`PST`, `CEST`): `wire.types.time_zone_abbreviations`.
 
 Sources: RFC 8536 (TZif); POSIX.1 on TZ; PostgreSQL 15 documentation 8.5.3 and B.2 (ambiguous local times), B.5 (POSIX).
 """
@@ -32,7 +32,7 @@ _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 
 Int64s = npt.NDArray[np.int64]
 
-#: The Gregorian calendar repeats after so many seconds.
+#: The number of seconds after which the Gregorian calendar repeats.
 _CYCLE_YEARS: Final = 400
 _CYCLE_SECONDS: Final = 146_097 * 86_400
 _NAME: Final = re.compile(r"[A-Za-z0-9_+\-]+(?:/[A-Za-z0-9_+\-]+)*")
@@ -40,13 +40,14 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_+\-]+(?:/[A-Za-z0-9_+\-]+)*")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Zone:
-    """A time zone: local time types, and the instants at which each begins.
+    """A time zone: local time types, and the times at which each begins.
 
     name: as the IANA database spells it, or the POSIX specification.
-    starts: seconds since 1970 UTC, ascending; the first is below every instant, its type holds before the first change.
+    starts: seconds since 1970 UTC, ascending; the first is earlier than any timestamp, and its type holds before the
+        first change.
     types: for each start, an index into offsets and abbreviations.
     offsets: seconds east of Greenwich. abbreviations: `PST`.
-    horizon: first instant from which the last 400 years repeat, or None when nothing repeats.
+    horizon: the first time from which on the last 400 years repeat, or None if nothing repeats.
     endless: whether they repeat backwards too, as a POSIX specification's rules do.
     """
 
@@ -59,7 +60,7 @@ class Zone:
     endless: bool = False
 
     def types_at(self, seconds: Int64s) -> npt.NDArray[np.int16]:
-        """The local time type of each instant (seconds since 1970 UTC)."""
+        """Return the local time type at each time (seconds since 1970 UTC)."""
         if len(self.starts) == 1:
             return np.zeros(len(seconds), np.int16)
         if self.horizon is not None and len(seconds) and (self.endless or int(seconds.max()) >= self.horizon):
@@ -69,16 +70,17 @@ class Zone:
         return self.types[np.searchsorted(self.starts, seconds, side="right") - 1]
 
     def offsets_at(self, seconds: Int64s) -> npt.NDArray[np.int32]:
-        """Seconds east of Greenwich at each instant."""
+        """Return the seconds east of Greenwich at each time."""
         return self.offsets[self.types_at(seconds)]
 
     def offset_at(self, second: int) -> int:
-        """Seconds east of Greenwich at one instant."""
+        """Return the seconds east of Greenwich at one time."""
         return int(self.offsets_at(np.array([second], np.int64))[0])
 
     def offset_of_abbreviation(self, abbreviation: str, second: int) -> int | None:
-        """Seconds east that `abbreviation` means at an instant: as last used here before it, else as first used after
-        it; None where the zone has never used it."""
+        """Return the seconds east that `abbreviation` means at a time: as last used in this zone before it, else as
+        first used after it; None if the zone has never used it.
+        """
         kinds = [i for i, name in enumerate(self.abbreviations) if name.lower() == abbreviation]
         uses = np.flatnonzero(np.isin(self.types, kinds))
         if not len(uses):
@@ -87,15 +89,15 @@ class Zone:
         return int(self.offsets[self.types[past[-1] if len(past) else uses[0]]])
 
     def offset_of_local(self, second: int) -> int:
-        """Seconds east of Greenwich for a local time given as if it were UTC.
+        """Return the seconds east of Greenwich for a local time given as if it were UTC.
 
-        A time that a change of the clocks skips is read with the offset before the change; one that occurs twice is the
-        later one, after the change (PostgreSQL 15, B.2).
+        A local time that is skipped by a change of the clocks is read with the offset before the change; one that
+        occurs twice is the later one, after the change (PostgreSQL 15, B.2).
         """
         before, after = self.offset_at(second - 86_400), self.offset_at(second + 86_400)
         candidates = {before, after, self.offset_at(second - before), self.offset_at(second - after)}
         fitting = [offset for offset in candidates if self.offset_at(second - offset) == offset]
-        # The later instant of two is the one with the smaller offset east.
+        # Of two possible times, the later one has the smaller offset east.
         return min(fitting) if fitting else before
 
 
@@ -105,7 +107,7 @@ def _fixed_zone(name: str, offset: int, abbreviation: str) -> Zone:
 
 @lru_cache(maxsize=1024)
 def zone(name: str) -> Zone:
-    """The zone of that name or POSIX specification, in any letter case.
+    """Return the zone with this name or POSIX specification, in any letter case.
 
     Raises InvalidParameterValue: time zone "x" not recognized.
     """
@@ -134,9 +136,9 @@ def _names() -> dict[str, str]:
 
 
 def canonical_name(name: str) -> str | None:
-    """The IANA database's spelling of a zone's name, or None if it has none such.
+    """Return the IANA database's spelling of a zone's name, or None if the database does not have it.
 
-    `posix/` before a name means the database without leap seconds, which is the one we have.
+    `posix/` before a name means the database without leap seconds, which is the one used here.
     """
     return _names().get(name.lower().removeprefix("posix/"))
 
@@ -151,7 +153,7 @@ def _load(name: str) -> bytes:
 
 
 def _read_tzif(name: str, data: bytes) -> Zone:
-    """A zone from a TZif file of version 2 or later (RFC 8536): its second block has 64-bit transition times."""
+    """Read a zone from a TZif file of version 2 or later (RFC 8536): its second block has 64-bit transition times."""
     counts = struct.unpack(">4sc15x6I", data[:44])
     utc_count, std_count, leap_count, time_count, type_count, text_count = counts[2:]
     skip = 44 + time_count * 5 + type_count * 6 + text_count + leap_count * 8 + std_count + utc_count
@@ -182,14 +184,16 @@ def _read_tzif(name: str, data: bytes) -> Zone:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """When clocks change: `kind` J (1-365, no leap day), D (0-365) or M (month, week, weekday); local second of the day."""
+    """The time at which clocks change: `kind` J (1-365, no leap day), D (0-365) or M (month, week, weekday); local
+    second of the day.
+    """
 
     kind: str
     numbers: tuple[int, ...]
     second: int
 
     def local(self, year: int) -> int:
-        """Seconds since 1970 of the change, on the clock before it."""
+        """Return the seconds since 1970 of the change, on the clock before it."""
         january = _days(year, 1, 1)
         if self.kind == "J":
             day = january + self.numbers[0] - 1 + (calendar.isleap(year) and self.numbers[0] >= 60)
@@ -206,13 +210,15 @@ class _Change:
 
 
 def _days(year: int, month: int, day: int) -> int:
-    """Days since 1970 of a Gregorian date, any year from 1."""
+    """Return the days since 1970 of a Gregorian date, any year from 1."""
     return date(year, month, day).toordinal() - _EPOCH_ORDINAL
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A POSIX specification: (offset east, abbreviation) of standard and of summer time, and when each begins."""
+    """A POSIX specification: (offset east, abbreviation) of standard and of summer time, and the time at which each
+    begins.
+    """
 
     standard: tuple[int, str]
     summer: tuple[int, str] | None
@@ -220,7 +226,7 @@ class _Rule:
     ends: _Change
 
     def changes(self, years: range) -> Iterator[tuple[int, bool]]:
-        """(instant, whether summer time begins) of those years, ascending."""
+        """Yield (time, whether summer time begins) in those years, ascending."""
         assert self.summer is not None
         found = []
         for year in years:
@@ -229,7 +235,8 @@ class _Rule:
         yield from sorted(found)
 
 
-#: PostgreSQL asks nothing of the names: whatever ends in a number may be a zone, and there need be none before hours and minutes.
+#: PostgreSQL does not check the names: any text that ends in a number may be a zone, and the name may be empty before
+#: hours and minutes.
 _POSIX: Final = re.compile(
     r"(?P<std><[^>]*>|[^<0-9,+\-][^0-9,+\-]*|(?=[+-]?\d+:))(?P<stdoff>[+-]?\d+(?::\d+){0,2})"
     r"(?:(?P<dst><[^>]*>|[^<0-9,+\-:][^0-9,+\-]*)(?P<dstoff>[+-]?\d+(?::\d+){0,2})?"
@@ -239,7 +246,7 @@ _CHANGE: Final = re.compile(
     r"(?:J(?P<julian>\d{1,3})|(?P<day>\d{1,3})|M(?P<month>\d{1,2})\.(?P<week>[1-5])\.(?P<weekday>[0-6]))"
     r"(?:/(?P<time>[+-]?\d+(?::\d+){0,2}))?"
 )
-#: What a specification without dates means: the rule of the United States, as PostgreSQL has it.
+#: The dates of a specification without dates: the rule of the United States, as in PostgreSQL.
 _DEFAULT_DATES: Final = ("M3.2.0", "M11.1.0")
 
 
@@ -247,7 +254,7 @@ _HOURS_MAX: Final = 167
 
 
 def _hms(text: str) -> int | None:
-    """Seconds of `[+-]hh[:mm[:ss]]`, or None for a week of hours and more, or too many minutes or seconds."""
+    """Return the seconds of `[+-]hh[:mm[:ss]]`, or None for a week of hours and more, or too many minutes or seconds."""
     sign = -1 if text.startswith("-") else 1
     parts = [int(part) for part in text.lstrip("+-").split(":")]
     if any(part > limit for part, limit in zip(parts, (_HOURS_MAX, 59, 60), strict=False)):
@@ -289,7 +296,7 @@ def _parse_posix(text: str) -> _Rule | None:
 
 def _posix_zone(text: str) -> Zone | None:
     rule = _parse_posix(text.upper())
-    # PostgreSQL takes an offset with seconds for a database with leap seconds, and refuses it.
+    # PostgreSQL takes a zone whose offset has seconds for one of a database with leap seconds, and refuses it.
     if rule is None or rule.standard[0] % 60:
         return None
     base = _fixed_zone(text, *rule.standard)
@@ -297,7 +304,7 @@ def _posix_zone(text: str) -> Zone | None:
 
 
 def _extend_zone(base: Zone, rule: _Rule) -> Zone:
-    """`base` with the rule's changes after its last one, for a whole cycle of the calendar."""
+    """Return `base` with the rule's changes after its last one, for a whole cycle of the calendar."""
     assert rule.summer is not None
     last = int(base.starts[-1]) if len(base.starts) > 1 else _days(1901, 1, 1) * 86_400
     first_year = 1970 + last // (86_400 * 366)

@@ -1,7 +1,7 @@
-"""Types that users have made, as PgTypes: from a definition that can be told to other processes, and back.
+"""User-defined types as PgTypes: made from a definition that can be sent to other processes, and back.
 
-A definition is a value of plain fields, so it travels in whatever encoding its carrier has (`engine.plan_ir.spec`, Spark's
-closures). Of two equal ones comes the same PgType: types are compared by identity everywhere.
+A definition is a value of plain fields, so its carrier may use any encoding (`engine.plan_ir.spec`, Spark's closures).
+Equal definitions give the same PgType, since all code compares types by identity.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from typing import Final, Literal
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
-#: How many definitions are remembered. One that is forgotten and asked for again is another object, so: many.
+#: The number of cached definitions. It is large because a definition that was evicted and is asked for again becomes
+#: another object.
 _REMEMBERED: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """An enum or a composite type. oid, array: its own and its array type's. sql_name: how messages name it.
-    labels: an enum's, see `PgType`. attributes: a composite type's, each a name, a type, its modifier and its number; domains are
-    told as what is below them, since carriers know no more."""
+    """An enum or a composite type. oid, array: its own OID and its array type's. sql_name: its name in messages.
+    labels: an enum's, see `PgType`. attributes: a composite type's, each a name, a type, its modifier and its number; a
+    domain is replaced by its base type, since carriers do not distinguish them.
+    """
 
     oid: int
     array: int
@@ -33,25 +35,25 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A type that users have made, for a process that has no catalog. is_array: the array type over it is meant."""
+    """A user-defined type, for a process that has no catalog. is_array: whether the array type over it is meant."""
 
     definition: Definition
     is_array: bool = False
 
 
-#: Any type: built-in ones by their OID.
+#: Any type: built-in types by their OID.
 TypeTold = int | Told
 
 
 @lru_cache(_REMEMBERED)
 def enum_type(oid: int, array: int, name: str, sql_name: str, labels: tuple[tuple[int, str], ...]) -> t.PgType:
-    """The one PgType of an enum."""
+    """Return the one PgType of an enum."""
     return _with_array(t.PgType(oid, name, 4, "E", False, 0, array, sql_name, carried=t.INT8, labels=labels))
 
 
 @lru_cache(_REMEMBERED)
 def composite_type(oid: int, array: int, name: str, sql_name: str, attributes: tuple[t.Attribute, ...]) -> t.PgType:
-    """The one PgType of a composite type, or of a table's rows."""
+    """Return the one PgType of a composite type, or of a table's rows."""
     return _with_array(t.PgType(oid, name, -1, "C", False, 0, array, sql_name, attributes=attributes))
 
 
@@ -72,14 +74,14 @@ def definition_of(typ: t.PgType) -> Definition:
 
 
 def type_told(typ: t.PgType) -> TypeTold:
-    """A type for another process."""
+    """Return a type in the form that other processes understand."""
     if typ.element_type is not None:
         return Told(definition_of(typ.element_type), is_array=True)
     return Told(definition_of(typ)) if typ.category in ("E", "C") else typ.oid
 
 
 def type_heard(said: TypeTold) -> t.PgType:
-    """The type that another process has told. Raises KeyError."""
+    """Return the type that another process has sent. Raises KeyError."""
     if isinstance(said, int):
         return t.BY_OID[said]
     typ = _make_type(said.definition)

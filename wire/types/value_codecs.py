@@ -1,15 +1,17 @@
-"""Types that are carried as others (`PgType.carried`), as text and binary: one table, a row a type.
+"""Text and binary codecs of the types that are carried as another type (`PgType.carried`), except enums and ranges: one
+table with a row for each type.
 
-    CODECS[t.INET].read("10.0.0.0/8", -1, settings)      the canonical value, which is the carrier's
-    text_of(t.INET, array, settings)                     a column's texts
+    CODECS[t.INET].read("10.0.0.0/8", -1)                the canonical value, which is the carrier's
+    text_of(t.INET, array)                               a column's texts
 
-A value is read and written whole, by the functions of the modules `wire.types.network`, `.text_bits`, `.text_geometry`,
-`.text_money`, `.text_search`, `.text_search_queries` and `.text_ranges`; of a column, each different value once. Who reads and
-writes bounds of ranges is told by whoever calls, since these are values of any type: `wire.types.input` and `wire.types.output`
-stand above this module.
+A value is read and written as a whole, by the functions of the modules `wire.types.network`, `.bits`, `.geometry`,
+`.money`, `.jsonpath`, `.text_search` and `.text_search_queries`. Of a column, each distinct value is converted once.
 
-Rejected: kernels over whole columns, as for the types of `wire.types.output_numbers`. Columns of addresses, money and the like
-repeat their values, or are short; the day that one is neither, its kernel can stand before this.
+Ranges are not in this table, since their bounds may have any type: `wire.types.input` and `wire.types.output`, which
+are above this module, read and write them with `wire.types.range_bounds`.
+
+Rejected: kernels over whole columns, as for the types of `wire.types.output_numbers`. Columns of addresses, money and
+the like have repeated values, or are short. If a column is neither, a kernel can be added in front of this table.
 """
 
 from __future__ import annotations
@@ -40,13 +42,15 @@ _LSN: Final = re.compile(r"([0-9a-fA-F]{1,8})/([0-9a-fA-F]{1,8})")
 _TID: Final = re.compile(r"\s*\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)\s*")
 _JSONPATH_VERSION: Final = b"\x01"
 _INT8_MAX: Final = 2**63 - 1
-#: Types with words in their binary form, which are read and written in UTF-8 alone.
+#: Types with words in their binary format, which are read and written in UTF-8 only.
 WORDS: Final = (t.TSVECTOR, t.TSQUERY, t.JSONPATH)
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """read: from text and a modifier. show: as text; None: the value is its own text. send, receive: binary."""
+    """The functions of a type. read: from text and a modifier. show: to text; None: the value is its own text. send,
+    receive: binary.
+    """
 
     read: Callable[[str, int], Any]
     send: Callable[[Any], bytes]
@@ -60,7 +64,7 @@ def _unpack(layout: str, data: bytes) -> tuple[Any, ...]:
     return struct.unpack(layout, data)
 
 
-# -- identifiers of transactions and places ------------------------------------------------------------------------------
+# -- identifiers of transactions and tuples ------------------------------------------------------------------------------
 
 
 def _read_lsn(text: str, _typmod: int) -> int:
@@ -107,7 +111,7 @@ def _uint8(read: Callable[[str, int], int], show: Callable[[int], str]) -> Codec
 
 
 def _read_xml(text: str, _typmod: int) -> str:
-    """XML content: elements and text, well formed. Entities that a document would declare are refused."""
+    """Check XML content: elements and text, well formed. Entities that a document would declare are refused."""
     parser = expat.ParserCreate()
     content = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)
     try:
@@ -201,13 +205,13 @@ CODECS: Final[dict[t.PgType, Codec]] = {
 
 
 def each(array: pa.Array, make: Callable[[Any], bytes]) -> ByteColumn:
-    """Apply `make` to the values of a column, once to each different one."""
+    """Apply `make` to the values of a column, once to each distinct one."""
     encoded = array.dictionary_encode()
     made = pa.array([make(value) for value in encoded.dictionary.to_pylist()], pa.binary())
     return of_array(made.take(encoded.indices))
 
 
 def text_of(typ: t.PgType, array: pa.Array) -> ByteColumn:
-    """A column's texts, in UTF-8."""
+    """Return a column's texts, in UTF-8."""
     show = CODECS[typ].show
     return of_array(array) if show is None else each(array, lambda value: show(value).encode())

@@ -1,13 +1,15 @@
-"""Access control lists: who granted what to whom on one object, as values, and the arithmetic of GRANT and REVOKE on them.
+"""Access control lists: the grants on one object as values, and the arithmetic of GRANT and REVOKE on them.
 
-An item says that a grantor gave rights to a grantee (0 is PUBLIC), some of them with the right to give them on (grant options).
-Rights are bits, in the order in which PostgreSQL prints their letters. A list that is None has never been touched: it is the
-default of the object's kind (`default_acl`), in which the owner has everything and PUBLIC what the kind says.
+An item says that a grantor granted rights to a grantee (0 is PUBLIC), some of them with the right to grant them to
+others (grant options). Rights are bits, in the order in which PostgreSQL prints their letters. None in place of a list
+means that the list was never changed: it is the default of the object's kind (`default_acl`), in which the owner has
+all rights and PUBLIC those of the kind.
 
-Grant options make chains: what someone gave on falls with what he had. Revoking either refuses (RESTRICT) or follows the chains
-(CASCADE); a chain that would bite its own tail is refused when it is made. An owner has all grant options, whatever the list says.
+Grant options make chains: when a grantor loses a grant option, the grants that depend on it are lost too. REVOKE either
+refuses this (RESTRICT) or follows the chains (CASCADE); a circular chain is refused when it is made. An owner has all
+grant options, whatever the list says.
 
-Nothing here knows names, sessions or statements. Who has whose rights is given as a function.
+This module knows no names, sessions or statements. The membership of roles is passed as a function.
 
 Source: PostgreSQL 15, acl.c (acldefault, aclupdate, check_circularity, recursive_revoke, aclmask, select_best_grantor,
 aclnewowner).
@@ -52,16 +54,16 @@ ALL: Final[dict[Kind, int]] = {
     "L": SELECT | UPDATE,
     "p": SET | ALTER_SYSTEM,
 }
-#: What everybody has of an object that nobody has granted anything on.
+#: The rights of PUBLIC on an object without grants.
 _EVERYBODY: Final[dict[Kind, int]] = {"d": TEMPORARY | CONNECT, "f": EXECUTE, "l": USAGE, "T": USAGE}
 
-#: Whether a role has the rights of another one without SET ROLE.
+#: Returns whether a role has the rights of another one without SET ROLE.
 HasRightsOf = Callable[[int, int], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """rights: what may be done. options: which of these may be given on."""
+    """One item of a list. rights: the granted rights. options: those of them with grant option."""
 
     grantee: int
     grantor: int
@@ -74,7 +76,9 @@ Acl = tuple[Item, ...]
 
 @dataclass(frozen=True, slots=True)
 class Modification:
-    """One grantee's part of a GRANT (`adds`) or REVOKE. cascade: whether what hangs on revoked options goes too."""
+    """One grantee's part of a GRANT (`adds`) or REVOKE. cascade: whether grants that depend on revoked options are
+    revoked too.
+    """
 
     item: Item
     adds: bool
@@ -82,26 +86,28 @@ class Modification:
 
 
 def default_acl(kind: Kind, owner: int) -> Acl:
-    """The owner's item shows no grant options: he has them in any case."""
+    """Return the default list of a kind of object. The owner's item shows no grant options: an owner has them in any
+    case.
+    """
     everybody = _EVERYBODY.get(kind, 0)
     own = () if kind == "c" else (Item(owner, owner, ALL[kind]),)
     return ((Item(PUBLIC, owner, everybody),) if everybody else ()) + own
 
 
 def letters(item: Item) -> str:
-    """`r*w`: rights, each that may be given on with a star."""
+    """Return the letters of an item's rights, such as `r*w`. A star marks a right with grant option."""
     return "".join(
         letter + ("*" if item.options >> n & 1 else "") for n, letter in enumerate(LETTERS) if item.rights >> n & 1
     )
 
 
 def words(rights: int) -> list[str]:
-    """Rights as privilege_type names them, in the order of their letters."""
+    """Return rights as privilege_type names them, in the order of their letters."""
     return [word for n, word in enumerate(WORDS) if rights >> n & 1]
 
 
 def mask(acl: Acl, role: int, rights: int, has: HasRightsOf) -> int:
-    """Return those of `rights` that a role has, itself, as everybody, or by the roles whose rights it has."""
+    """Return those of `rights` that a role has, itself, through PUBLIC, or through the roles whose rights it has."""
     found = 0
     for item in acl:
         if item.grantee in (PUBLIC, role):
@@ -113,14 +119,14 @@ def mask(acl: Acl, role: int, rights: int, has: HasRightsOf) -> int:
 
 
 def options(acl: Acl, role: int, owner: int, rights: int, has: HasRightsOf) -> int:
-    """Return those of `rights` that a role may grant; the owner, and who has his rights, all."""
+    """Return those of `rights` that a role may grant. The owner, and roles with the owner's rights, may grant all."""
     if has(role, owner):
         return rights
     return _options_of(acl, rights, lambda grantee: grantee == role or (grantee != PUBLIC and has(role, grantee)))
 
 
 def options_directly(acl: Acl, role: int, owner: int, rights: int) -> int:
-    """The same of the role itself, without those whose rights it has."""
+    """Return those of `rights` that the role itself may grant, without the roles whose rights it has."""
     return rights if role == owner else _options_of(acl, rights, lambda grantee: grantee == role)
 
 
@@ -133,8 +139,11 @@ def _options_of(acl: Acl, rights: int, counts: Callable[[int], bool]) -> int:
 
 
 def best_grantor(acl: Acl, roles: Iterable[int], owner: int, rights: int) -> tuple[int, int]:
-    """Choose the grantor of a grant of `rights`; return him and the rights that he may grant. roles: who asks first, then those
-    whose rights he has. Whoever may grant all, else whoever may grant most; else who asks, who may grant nothing."""
+    """Choose the grantor of a grant of `rights`. Returns the grantor and the rights that it may grant.
+
+    roles: the role that issues the GRANT, followed by the roles whose rights it has. The choice is the first that may
+    grant all rights, else the one that may grant most; if none may grant anything, the role that issues the GRANT.
+    """
     asking: int | None = None
     best, most = 0, 0
     for role in roles:
@@ -152,8 +161,9 @@ def best_grantor(acl: Acl, roles: Iterable[int], owner: int, rights: int) -> tup
 
 
 def apply_modification(acl: Acl, change: Modification, owner: int, has: HasRightsOf) -> Acl:
-    """The list after one modification. Raises InvalidGrantOperation for a circle, DependentObjectsStillExist where RESTRICT
-    meets what depends on it."""
+    """Return the list after one modification. Raises InvalidGrantOperation for a circular grant,
+    DependentObjectsStillExist if RESTRICT finds dependent grants.
+    """
     item = change.item
     if change.adds and item.options:
         _require_no_circle(acl, item, owner, has)
@@ -174,7 +184,7 @@ def _with(acl: Acl, at: int | None, item: Item) -> Acl:
 
 
 def _without_dependents(acl: Acl, grantee: int, lost: int, owner: int, has: HasRightsOf, *, cascade: bool) -> Acl:
-    """Revoke what the grantee granted by options that he no longer has."""
+    """Revoke the grants that the grantee made by options that it has lost."""
     if grantee == owner:
         return acl
     lost &= ~options(acl, grantee, owner, lost, has)
@@ -190,7 +200,9 @@ def _without_dependents(acl: Acl, grantee: int, lost: int, owner: int, has: HasR
 
 
 def _require_no_circle(acl: Acl, item: Item, owner: int, has: HasRightsOf) -> None:
-    """Nobody may come to hold an option from himself: without what the grantee has given on, the grantor must have it still."""
+    """Check that no role receives a grant option from itself: the grantor must still have the option without the grants
+    made by the grantee.
+    """
     if item.grantor == owner:
         return
     rest = acl
@@ -214,7 +226,9 @@ def apply_grant(
     option: bool,
     cascade: bool,
 ) -> Acl:
-    """The list after GRANT or REVOKE of rights (merge_acl_with_grant). option: WITH GRANT OPTION, or GRANT OPTION FOR."""
+    """Return the list after GRANT or REVOKE of rights (merge_acl_with_grant). option: WITH GRANT OPTION, or GRANT
+    OPTION FOR.
+    """
     for grantee in grantees:
         if adds and option and grantee == PUBLIC:
             raise InvalidGrantOperation("grant options can only be granted to roles")
@@ -224,25 +238,26 @@ def apply_grant(
 
 
 def merge(left: Acl, right: Acl, owner: int, has: HasRightsOf) -> Acl:
-    """Both lists' items in one."""
+    """Return one list with the items of both."""
     for item in right:
         left = apply_modification(left, Modification(item, adds=True), owner, has)
     return left
 
 
 def in_order(acl: Acl) -> Acl:
-    """By who was given something, and by whom (aclitemsort)."""
+    """Sort a list by grantee and grantor (aclitemsort)."""
     return tuple(sorted(acl, key=lambda item: (item.grantee, item.grantor)))
 
 
 def same(left: Acl, right: Acl) -> bool:
-    """Whether the lists say the same, in whatever order."""
+    """Return whether two lists have the same items, in any order."""
     return in_order(left) == in_order(right)
 
 
 def with_owner(acl: Acl, old: int, new: int) -> Acl:
-    """The list of an object that gets another owner, who takes the old one's place in it; items that are then of the same
-    two become one."""
+    """Return the list of an object that gets another owner. The new owner takes the old one's place; items that then
+    have the same grantee and grantor are merged.
+    """
     found: dict[tuple[int, int], Item] = {}
     for item in acl:
         grantee, grantor = (new if role == old else role for role in (item.grantee, item.grantor))
@@ -253,7 +268,7 @@ def with_owner(acl: Acl, old: int, new: int) -> Acl:
 
 
 def without_role(acl: Acl, role: int, owner: int, has: HasRightsOf) -> Acl:
-    """The list without what a role was granted, by whomever, and what hangs on it."""
+    """Return the list without the grants to a role, by any grantor, and the grants that depend on them."""
     while (found := next((item for item in acl if item.grantee == role), None)) is not None:
         gone = Modification(Item(role, found.grantor, found.rights, found.options), adds=False, cascade=True)
         acl = apply_modification(acl, gone, owner, has)
@@ -261,5 +276,5 @@ def without_role(acl: Acl, role: int, owner: int, has: HasRightsOf) -> Acl:
 
 
 def named_roles(acl: Acl | None, owner: int) -> frozenset[int]:
-    """The roles in a list, beside the owner."""
+    """Return the roles in a list, except the owner."""
     return frozenset(role for item in acl or () for role in (item.grantee, item.grantor) if role not in (PUBLIC, owner))

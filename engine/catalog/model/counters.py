@@ -1,8 +1,8 @@
-"""The arithmetic of sequences: from where a counter stands to the next values, and where it stands then.
+"""The arithmetic of sequences: the next values of a counter, and the counter after them.
 
-A counter is a value and whether it was given out already, as in PostgreSQL (`last_value`, `is_called`). Values are taken in
-blocks: a statement that needs a thousand asks once. Nothing here knows of transactions: a value that was given is never given
-again (until CYCLE), whatever became of whoever asked.
+A counter is a value and whether the value was already returned, as in PostgreSQL (`last_value`, `is_called`). Values
+are taken in blocks: a statement that needs a thousand asks once. Counters are not transactional: a value is never
+returned twice (until CYCLE), whatever the outcome of the statement that took it.
 
 Source: PostgreSQL 15, sequence.c (nextval_internal, do_setval).
 """
@@ -16,7 +16,7 @@ from wire.errors import SequenceGeneratorLimitExceeded
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """value: the last value given, or the next one where it was not `called` yet."""
+    """The state of a counter. value: the last value returned, or the next one if it was not `called` yet."""
 
     value: int
     called: bool
@@ -24,7 +24,9 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Values that are the taker's: `first`, `first + increment` ... , `count` of them."""
+    """A block of values: `first`, `first + increment` ... , `count` of them. They belong to the caller that took the
+    block.
+    """
 
     first: int
     increment: int
@@ -36,9 +38,10 @@ class Block:
 
 
 def advance(sequence: Sequence, at: Count | None, count: int) -> tuple[Block, Count]:
-    """The next values, at most `count`: fewer where the sequence ends or begins anew. at: None before the first use.
+    """Return the next values, at most `count`, and the counter after them. There are fewer values if the sequence ends
+    or cycles. at: None before the first use.
 
-    Raises SequenceGeneratorLimitExceeded where there is none.
+    Raises SequenceGeneratorLimitExceeded if there is no further value.
     """
     assert count > 0
     first = _next(sequence, at)

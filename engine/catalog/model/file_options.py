@@ -1,4 +1,4 @@
-"""Options of a foreign table that say how a file of its format is read."""
+"""Options of a foreign table that say how its files are read, by format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILE_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class CsvDialect:
-    """How the fields of CSV files are written; none of the characters is empty."""
+    """The special characters of CSV files; none of them is empty."""
 
     delimiter: str
     quote: str

@@ -1,13 +1,13 @@
-"""Types that columns of files have and PostgreSQL lacks: structs, maps, lists of these, lists of lists. Such a column is jsonb.
+"""Types of file columns that PostgreSQL lacks: structs, maps, lists of these, lists of lists. Such a column is jsonb.
 
-A `FileType` says what the files hold, as the table's definition or log said it, so that its values can be written as PostgreSQL's
-to_jsonb would write them (`engine.planner.codegen.nested_values`), whichever of the files lacks a field.
+A `FileType` records what the files hold, as the table's definition or log states it, so that values can be written as
+PostgreSQL's to_jsonb would write them (`engine.planner.codegen.nested_values`), even if some of the files lack a field.
 
-What has no place in a document has no type here: maps whose keys are not plain values, structs whose fields differ in case only
-(DuckDB does not tell these apart), and all that `type_of_arrow` has no type for.
+Types that have no place in a document are not represented: maps whose keys are not plain values, structs with fields
+that differ in case only (DuckDB does not distinguish these), and all types that `type_of_arrow` does not know.
 
-Rejected: composite types. Each would be a type of its own in the catalog, made by reading a file and changed when the files' struct
-gets a field; PostgreSQL has none without a name for columns, and none for maps.
+Rejected: composite types. Each would be a type of its own in the catalog, made by reading a file and changed when the
+files' struct gets a field; PostgreSQL has no composite types without a name for columns, and none for maps.
 """
 
 from __future__ import annotations
@@ -51,8 +51,10 @@ _SIMPLE: Final = (
 
 
 class FileType(msgspec.Struct, frozen=True, omit_defaults=True):
-    """oid, typmod: of a plain value, PostgreSQL's type for it. parts: the type of a list's elements; those of a map's keys and
-    values; those of a struct's fields, which clients know as `names` and files as `stored`."""
+    """The type of a file column. oid, typmod: of a plain value, its PostgreSQL type. parts: the type of a list's
+    elements; the types of a map's keys and values; the types of a struct's fields, which clients know as `names` and
+    files as `stored`.
+    """
 
     kind: Literal["value", "list", "map", "struct"]
     oid: int = 0
@@ -67,7 +69,7 @@ class FileType(msgspec.Struct, frozen=True, omit_defaults=True):
         return st.of(t.BY_OID[self.oid], self.typmod)
 
     def values(self) -> Iterator[SqlType]:
-        """The types of all plain values inside it."""
+        """Yield the types of all plain values inside it."""
         if self.kind == "value":
             yield self.type
         for part in self.parts:
@@ -75,7 +77,7 @@ class FileType(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def is_list(arrow: pa.DataType) -> bool:
-    """Whether an Arrow type is one of lists, of whichever layout."""
+    """Return whether an Arrow type is a list type, of any layout."""
     return bool(
         pa.types.is_list(arrow)
         or pa.types.is_large_list(arrow)
@@ -86,7 +88,7 @@ def is_list(arrow: pa.DataType) -> bool:
 
 
 def type_of_arrow(arrow: pa.DataType) -> SqlType | None:
-    """The PostgreSQL type for an Arrow type that files hold, or None where there is none."""
+    """Return the PostgreSQL type for an Arrow type of a file, or None if there is none."""
     if pa.types.is_dictionary(arrow):
         return type_of_arrow(arrow.value_type)
     if pa.types.is_timestamp(arrow):
@@ -102,7 +104,7 @@ def type_of_arrow(arrow: pa.DataType) -> SqlType | None:
 
 
 def nested_type(arrow: pa.DataType) -> FileType | None:
-    """The file type of what `type_of_arrow` has no type for; None where that has none either."""
+    """Return the file type for an Arrow type that `type_of_arrow` does not know, or None if there is none either."""
     return None if type_of_arrow(arrow) is not None else _file_type(arrow)
 
 

@@ -17,8 +17,9 @@ from wire.dataclass import dataclass
 from wire.types.pg_types import PgType
 
 FileFormat = Literal["parquet", "csv", "json"]
-#: The format of a table that others keep (`engine.lakes`); none: a table is its files. spark: a table of Spark's catalogs, which
-#: only Spark reads (`engine.executors.spark.catalogs`): its path, and only file, is its name there.
+#: The format of a table that another system keeps (`engine.lakes`); none: a table is its files. spark: a table of
+#: Spark's catalogs, which only Spark reads (`engine.executors.spark.catalogs`): its path, and only file, is its name
+#: there.
 Lake = Literal["", "delta", "iceberg", "spark"]
 
 
@@ -26,14 +27,15 @@ Lake = Literal["", "delta", "iceberg", "spark"]
 class TableColumn:
     """A column as declared or inferred.
 
-    number: attnum, 1-based and never reused. default: an expression's text, evaluated for rows that do not say the value;
-    None is null; it names sequences by their OID: `nextval('16385'::regclass)` (`engine.sql.deparse.stored_text`).
+    number: attnum, 1-based and never reused.
+    default: the text of an expression that is evaluated for rows without a value; None is null. It names sequences by
+        their OID: `nextval('16385'::regclass)` (`engine.sql.deparse.stored_text`).
     identity: GENERATED ... AS IDENTITY; its sequence is the column's own (`Sequence.owner`), and `default` calls it.
     generated: GENERATED ALWAYS AS (default) STORED: every row has the value of that expression over its other columns.
-    stored: the column's name in a stored table's files, where it is not `name`: files are not written anew when a column is
-    renamed, and a name that comes again after DROP COLUMN means another column of the files.
-    domain: what it was declared as, where that is a domain; `type` is what is below it.
-    nested: of a foreign table's jsonb or json, what its files have instead of a document's text.
+    stored: the column's name in a stored table's files, if it differs from `name`: files are not rewritten when a
+        column is renamed, and a name that is used again after DROP COLUMN refers to another column of the files.
+    domain: the declared type if that is a domain; `type` is then its base type.
+    nested: for a foreign table's jsonb or json column, the type of the files if they hold no text of a document.
     """
 
     name: str
@@ -50,7 +52,7 @@ class TableColumn:
 
     @property
     def declared_type(self) -> PgType:
-        """The type that was declared."""
+        """The declared type, which may be a domain."""
         return self.domain or self.type.pg
 
     @property
@@ -59,23 +61,24 @@ class TableColumn:
         return self.stored or self.name
 
 
-#: The schema of relations that are their session's alone.
+#: The schema of a session's temporary relations.
 TEMPORARY: Final = "pg_temp"
-#: The one database that there is.
+#: The only database.
 DATABASE: Final = "sluice"
-#: The access method of an index for which none is named.
+#: The access method of an index that names none.
 BTREE: Final = "btree"
-#: What becomes of rows whose foreign key names a row that is gone, or has another key now.
+#: The action for rows whose referenced row is deleted, or gets another key.
 KeyAction = Literal["no action", "restrict", "cascade", "set null", "set default"]
-#: Whether a transaction may have a constraint judged later, and when it is where nothing was said.
+#: Whether a constraint is DEFERRABLE, and when it is checked by default.
 Deferrable = Literal["", "immediate", "deferred"]
 
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """The key that a foreign key references. table: its OID. columns: numbers of the columns of one of its keys, in the order
-    of the constraint's own. full: MATCH FULL. delete_columns: numbers of those of its own that ON DELETE SET ... is about;
-    none: all."""
+    """The key that a foreign key references. table: its OID. columns: numbers of the columns of one of its keys, in the
+    order of the constraint's own. full: MATCH FULL. delete_columns: numbers of the constraint's columns that ON DELETE
+    SET ... applies to; empty: all.
+    """
 
     table: int
     columns: tuple[int, ...]
@@ -87,9 +90,14 @@ class References:
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    """A part of an index that is more than columns of all rows. name: the attribute's, which of a column is the column's.
-    formula: an expression as it was written, else empty. text, pretty: the expression as PostgreSQL prints it. call: whether it
-    looks like a call, which stands without parentheses. type, typmod: the expression's; 0 of a column."""
+    """A part of an index that has an expression, or of a partial index.
+
+    name: the attribute's name, which for a column is the column's.
+    formula: the expression as it was written, else empty.
+    text, pretty: the expression as PostgreSQL prints it.
+    call: whether the expression looks like a function call, which is printed without parentheses.
+    type, typmod: the expression's; 0 for a column.
+    """
 
     name: str
     formula: str = ""
@@ -100,23 +108,30 @@ class KeyPart:
     typmod: int = -1
 
     def render(self, *, pretty: bool = False) -> str:
-        """Render the expression as an index's definition has it."""
+        """Return the expression as an index's definition prints it."""
         text = self.pretty if pretty else self.text
         return text if self.call else f"({text})"
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A table's constraint beside NOT NULL, or an index that was created: it is kept for whoever looks, and what a unique one
-    says of rows holds; "view check" is no constraint of a table, but what WITH CHECK OPTION of the view of that name asks.
-    columns: those of a key, in its order; those that a check reads. expression: a check's text, else empty.
-    references: a foreign key's, else None. options: an index's for each column, pg_index's bits (1: DESC, 2: NULLS FIRST).
-    included: columns that an index only carries along, which say nothing of the order and of what is unique.
-    parts: of an index on expressions, or on some rows only: what its key is; `columns` are then all that it reads. predicate: which
-    rows it is about, where not all. method: an index's (`engine.pg_catalog.access_methods`). classes: the operator classes of its
-    parts, by their OIDs; none: all have their type's default. nulls_not_distinct: whether a key's null is equal to another.
-    valid: False for NOT VALID, of which the rows that were there when it was added have not been asked. index_comment: of a key's
-    index, which has the same name and is an object of its own to whoever comments on it."""
+    """A table's constraint other than NOT NULL, or an index that was created.
+
+    An index is kept for display; only the uniqueness of a unique one is enforced. A "view check" is no constraint of a
+    table: it is the condition of the WITH CHECK OPTION of the view with this name.
+    columns: those of a key, in its order; those that a check reads.
+    expression: a check's text, else empty.
+    references: a foreign key's, else None.
+    options: an index's for each column, pg_index's bits (1: DESC, 2: NULLS FIRST).
+    included: the INCLUDE columns of an index, which affect neither order nor uniqueness.
+    parts: the key of an index on expressions, or of a partial index; `columns` are then all columns that it reads.
+    predicate: the condition of a partial index.
+    method: an index's access method (`engine.pg_catalog.access_methods`).
+    classes: the operator classes of an index's parts, by their OIDs; empty: all parts have the default of their types.
+    nulls_not_distinct: whether nulls in a key are equal to each other.
+    valid: False for NOT VALID: the rows that existed when the constraint was added were not checked.
+    index_comment: the comment on a key's index, which has the same name and is an object of its own for COMMENT.
+    """
 
     oid: int
     name: str
@@ -138,27 +153,27 @@ class Constraint:
 
     @property
     def key_parts(self) -> tuple[KeyPart, ...]:
-        """The parts of its key, in order."""
+        """The parts of the key, in order."""
         return self.parts or tuple(map(KeyPart, self.columns))
 
     @property
     def all_columns(self) -> tuple[str, ...]:
-        """All columns that it is about."""
+        """All columns that the constraint refers to."""
         return self.columns + self.included
 
     @property
     def is_key(self) -> bool:
-        """Whether it says that no two rows are alike."""
+        """Whether the constraint requires unique rows."""
         return self.kind in ("primary key", "unique", "unique index")
 
     @property
     def is_index(self) -> bool:
-        """Whether it was created as an index, and is no constraint to PostgreSQL."""
+        """Whether it was created as an index, which PostgreSQL does not count as a constraint."""
         return self.kind in ("index", "unique index")
 
 
 def formulas_of(constraint: Constraint) -> tuple[str, ...]:
-    """The expressions that it keeps as text."""
+    """Return the expressions that a constraint stores as text."""
     where = () if constraint.predicate is None else (constraint.predicate,)
     texts = (constraint.expression, *(part.formula for part in (*constraint.parts, *where)))
     return tuple(filter(None, texts))
@@ -168,7 +183,8 @@ def formulas_of(constraint: Constraint) -> tuple[str, ...]:
 class DataFile:
     """A Parquet file of a stored table, as its writer describes it.
 
-    path: below the table's folder, as the file system spells it (Delta's log has it percent-encoded). size: bytes.
+    path: below the table's folder, as the file system spells it (Delta's log has it percent-encoded).
+    size: bytes.
     partition: the values of the table's partition columns, as text, in their order; None is null.
     statistics: Delta's per-file statistics (numRecords, minValues, maxValues, nullCount) as JSON.
     """
@@ -182,14 +198,15 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where a stored table's rows are: a Delta table whose version the catalog pins, and what was changed since.
+    """The location of a stored table's rows: a Delta table whose version the catalog pins, and the changes since.
 
-    location: its folder, below the catalog's folder of tables. version: the Delta version that a reader opens.
-    added, removed: files that are to be read too, and paths of files of that version that are not: by transactions that
-        were committed and are not in Delta's log yet, and by this session's own (`engine.storage`).
-    changed: the catalog's version with which the files were last changed by a commit.
-    partition_by: columns (as files call them) whose values name the folders of files. sort_by: those by which every file
-        is sorted.
+    location: its folder, below the catalog's folder of tables.
+    version: the Delta version that a reader opens.
+    added, removed: additional files to read, and paths of files of that version not to read: changes of committed
+        transactions that are not in Delta's log yet, and of this session's own (`engine.storage`).
+    changed: the catalog version of the last commit that changed the files.
+    partition_by: columns (by the names in the files) whose values name the folders of files.
+    sort_by: columns by which every file is sorted.
     """
 
     location: str
@@ -203,9 +220,9 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Files of a table that one member alone can read (a physical source of the topology).
+    """Files of a table that only one member can read (a physical source of the topology).
 
-    path: a file, folder or glob: absolute where that member is this one (`here`), else as the topology says it.
+    path: a file, folder or glob: absolute if that member is this one (`here`), else as the topology states it.
     """
 
     member: str
@@ -215,30 +232,32 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: a foreign one over files, or a stored one (`storage`).
+    """A table: a foreign table over files, or a stored one (`storage`).
 
-    oid: stable over restarts. schema: its namespace's name ("public"; "pg_temp" for temporary ones).
+    oid: does not change at a restart.
+    schema: its namespace's name ("public"; "pg_temp" for temporary ones).
     path: as given: a file, a folder or a glob, absolute after resolution against the member's data roots.
-    files: the files it resolves to, sorted; splits are made of these.
-    version: a digest of the files' names, sizes and times: another version is another table to whoever caches.
+    files: the files that the path resolves to, sorted; splits are made of these.
+    version: a digest of the files' names, sizes and times: caches treat another version as another table.
     options: the remaining options (delimiter, header ...), as strings.
     guarantee: the names of the columns by which every file is sorted, if known.
-    parts: of a table that the topology declares: who holds what of it; `path` is then only its name, and `files` has a
-        stand-in (`engine.catalog.model.remote_file_ref`) for each part that another member holds.
-    partition_by: of a foreign table: the columns, as its files call them, whose values are in the names of folders
+    parts: for a table that the topology declares: the members and the parts that they hold; `path` is then only its
+        name, and `files` has a reference (`engine.catalog.model.remote_file_ref`) for each part that another member
+        holds.
+    partition_by: for a foreign table: the columns, by the names in the files, whose values are in the names of folders
         (`engine.catalog.model.partitions`).
-    by_name: of a foreign table over CSV files whose headers differ, so that columns are found by name: how the files are written
-        (`engine.lakes.csv_headers`). None: columns are found by their places.
-    lake: of a foreign table whose log says which files it has; its format is parquet, and `version` tells which version of
-        it `files` are.
-    deleted: of such a table: files of which some rows were deleted, each with a bitmap of these: bit n, counted from the first
-        byte's highest bit, is row n of the file, and rows after the last bit are there.
-    storage: of a table that Sluice keeps; its format is parquet, `path` its folder, and `files` are those of the version
-        that it pins, with what was changed since; `version` is then a digest of which changes those are.
-    last_number: the highest number that a column has had, where that one is gone.
-    query: of a materialized view: whose rows these are; populated: whether they have been written.
-    unlogged: whether CREATE UNLOGGED was said; it is kept as any other.
-    statistics: what ANALYZE found, if it has run. No part of what the table is: tables are equal whatever they say.
+    by_name: for a foreign table over CSV files whose headers differ, so that columns are found by name: the CSV dialect
+        of the files (`engine.lakes.csv_headers`). None: columns are found by position.
+    lake: for a foreign table whose log lists its files; its format is parquet, and `version` identifies the version of
+        the log that `files` belong to.
+    deleted: for such a table: files with deleted rows, each with a bitmap: bit n, counted from the first byte's highest
+        bit, is row n of the file, and rows after the last bit are not deleted.
+    storage: for a table that Sluice stores; its format is parquet, `path` its folder, and `files` are those of the
+        pinned version, with the changes since; `version` is then a digest of these changes.
+    last_number: the highest number that a column has had, if that column was dropped.
+    query: for a materialized view: the view's query. populated: whether its rows have been written.
+    unlogged: whether the table was created UNLOGGED; it is stored like any other.
+    statistics: ANALYZE's statistics, if it has run. They do not count when tables are compared.
     """
 
     oid: int
@@ -274,7 +293,7 @@ class Table:
         return next((column for column in self.columns if column.name == name), None)
 
     def in_files(self) -> Table:
-        """The table with its columns called as its files call them: what a plan reads."""
+        """Return the table with its columns named as in its files. A plan reads this table."""
         if not any(column.stored for column in self.columns):
             return self
         return replace(self, columns=tuple(replace(column, name=column.file_column) for column in self.columns))
@@ -282,8 +301,9 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A relation as a view's text names it. schema, name: as written. columns: number and name of those that there were when
-    the view was created: `*` means these for ever. used: the numbers of those that the view needs."""
+    """A relation as a view's text names it. schema, name: as written. columns: number and name of the columns that
+    existed when the view was created, which `*` means forever. used: the numbers of the columns that the view needs.
+    """
 
     schema: str | None
     name: str
@@ -294,14 +314,14 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view: its definition's text (one SELECT), the columns it had when it was created, the search path it was
+    """A view: the text of its definition (one SELECT), the columns it had when it was created, the search path it was
     created under, and the OIDs of the relations it reads.
 
-    sees: what the names in its text mean, whatever relations and columns are called by now. Empty for a view of an earlier
-    release, whose names are looked up along the search path.
+    sees: the relations that the names in its text refer to, even if relations and columns were renamed since. Empty for
+        a view of an earlier release, whose names are looked up along the search path.
     options: reloptions, checked: security_barrier, security_invoker, check_option.
     keys: OIDs of the primary keys without which its GROUP BY would be an error.
-    is_closed: of the system's, whether only its owner may read it.
+    is_closed: for a view of the system, whether only its owner may read it.
     """
 
     oid: int
@@ -318,29 +338,32 @@ class View:
     is_closed: bool = False
 
     def has_option(self, name: str) -> bool:
-        """Whether a Boolean option is on."""
+        """Return whether a Boolean option is on."""
         return any(key == name and truth(value) for key, value in self.options)
 
     @property
     def check_option(self) -> str:
-        """local, cascaded or none."""
+        """The check option: local, cascaded or none."""
         return dict(self.options).get("check_option", "").lower()
 
     def reads_column(self, oid: int, number: int) -> bool:
-        """Whether the view needs a column of a relation; True where that is not known."""
+        """Return whether the view needs a column of a relation; True if that is not known."""
         seen = [s for s in self.sees if s.oid == oid]
         return not seen or any(number in s.used for s in seen)
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """A sequence's definition. Its counter is no part of the catalog's state: `CatalogStore.advance` gives values that no
-    transaction takes back.
+    """A sequence's definition. Its counter is no part of a catalog snapshot: `CatalogStore.advance` returns values that
+    no rollback takes back.
 
-    type: int2, int4 or int8, which bounds it. start: what RESTART begins with. cache: how many values a session takes at a
-    time. owner: OID of a table and number of the column with which it goes. internal: an identity column's own.
-    counter: which counter counts it, and first: with what that begins. RESTART is a new counter, so that it can be rolled
-    back, as in PostgreSQL.
+    type: int2, int4 or int8, which bounds it.
+    start: the value that RESTART begins with.
+    cache: how many values a session takes at a time.
+    owner: OID of a table and number of the column that the sequence is dropped with.
+    internal: whether it is an identity column's own.
+    counter: the counter of the sequence, and first: the counter's first value. RESTART uses a new counter, so that it
+        can be rolled back, as in PostgreSQL.
     """
 
     oid: int
@@ -364,9 +387,9 @@ class Sequence:
 class SystemTable:
     """A relation of pg_catalog or information_schema: rows that the member has in memory, in carriers.
 
-    version: distinguishes the rows from those of other snapshots and sessions. A statement sees one version of a relation, by its
-    OID: so that a statement over other rows is the same one for the engine.
-    closed: where only superusers may read it, what messages call it.
+    version: distinguishes the rows from those of other snapshots and sessions. A statement sees one version of a
+        relation, by its OID, so a statement over other rows is the same statement for the engine.
+    closed: for a relation that only superusers may read, its kind in messages.
     """
 
     oid: int
@@ -383,7 +406,7 @@ Relation = Table | View | SystemTable
 
 
 def are_in_memory(tables: Collection[Relation]) -> bool:
-    """Whether a fragment that reads these reads rows which the member has in memory, and nothing else."""
+    """Return whether all of these relations have their rows in this member's memory."""
     return bool(tables) and all(isinstance(table, SystemTable) for table in tables)
 
 

@@ -1,18 +1,19 @@
-"""Columns whose values are in the names of folders, as Hive has them: `region=EU/day=2024-05-01/part-0.parquet`.
+"""Partition columns, whose values are in the names of folders, as in Hive: `region=EU/day=2024-05-01/part-0.parquet`.
 
-A table knows such columns by name (`Table.partition_by`, as files call them); the value is always read from the file's own
-path, so it travels with the path, to both engines and to other members, and needs no list beside it. A value is percent-decoded,
-as UTF-8; `__HIVE_DEFAULT_PARTITION__` is null. In a Delta table's folders an empty value is null too, which its log says.
+A table knows these columns by name (`Table.partition_by`, spelled as in the files). The value is always read from the
+file's own path. It therefore travels with the path, to both engines and to other members, and needs no list beside it.
+A value is percent-decoded, as UTF-8; `__HIVE_DEFAULT_PARTITION__` is null. In a Delta table's folders an empty value is
+null too, as its log says.
 
-Where the files have a column of the same name the folder's value counts, as for Spark and DuckDB. Types of columns that nobody
-declared: integers and dates where every value is written as PostgreSQL prints one, else text. So `month=01` is text, which
-keeps the zip code 01234 what it is; who knows better declares the column.
+If the files have a column of the same name, the folder's value takes precedence, as in Spark and DuckDB. Undeclared
+columns are integers or dates if every value is written as PostgreSQL prints one, else text. So `month=01` is text, and
+the zip code 01234 keeps its zero; a user who wants another type declares the column.
 
-What a filter on such a column leaves of the files is found out from the paths (`engine.planner.optimizer.input_size`), and
-again by the engines.
+File pruning by a filter on such a column evaluates the paths (`engine.planner.optimizer.input_size`); the engines do it
+again.
 
-Rejected: DuckDB's own `hive_partitioning` (columns of all folders, in all files alike, whether the table has them or not), and
-partition values as a list beside the files (a statement for a member would have to carry them).
+Rejected: DuckDB's own `hive_partitioning` (it takes columns of all folders, in all files alike, whether the table has
+them or not), and partition values as a list beside the files (a statement for a member would have to carry them).
 """
 
 from __future__ import annotations
@@ -31,21 +32,24 @@ from wire.types import pg_types as t
 from wire.types.input import parse_text
 from wire.types.text_settings import InputSettings
 
-#: How a null is written.
+#: The representation of a null.
 NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 _FOLDER: Final = re.compile(r"/([^=/%]+)=([^/]*)(?=/)")
 _INTEGER: Final = re.compile(r"-?[1-9]\d{0,17}|0")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _INT4: Final = range(-(2**31), 2**31)
-#: Types that both engines read from a text as PostgreSQL does, once it was found to be one.
+#: Types that both engines read from a valid text as PostgreSQL does.
 _TYPES: Final = frozenset((t.BOOL, t.INT2, t.INT4, t.INT8, t.NUMERIC, t.TEXT, t.VARCHAR, t.BPCHAR, t.DATE, t.TIMESTAMP))
-#: What Spark, which decodes each escape as a character of its own, reads otherwise; or refuses (an empty value).
+#: Paths that Spark reads differently, since it decodes each escape as a character of its own, or refuses (an empty
+#: value).
 _NOT_FOR_SPARK: Final = re.compile(r"=/|%[89A-Fa-f]")
 _SETTINGS: Final = InputSettings()
 
 
 def keys(files: Sequence[str], base: str) -> tuple[str, ...]:
-    """The names that all files have in the folders below `base`, from the outermost; none where they differ."""
+    """Return the partition keys that all files have in the folders below `base`, from the outermost; none if they
+    differ.
+    """
     found = {_keys(file[len(base.rstrip("/")) :]) for file in files}
     common = found.pop() if len(found) == 1 else ()
     return common if len(set(common)) == len(common) else ()
@@ -56,7 +60,7 @@ def _keys(path: str) -> tuple[str, ...]:
 
 
 def raw_value(file: str, key: str) -> str | None:
-    """Return the value of a key in a file's path, as it is written there; None where the path has none."""
+    """Return the value of a key in a file's path, as it is written there; None if the path does not have the key."""
     _, found, rest = _folder(file).rpartition(f"/{key}=")
     return rest.partition("/")[0] if found else None
 
@@ -66,7 +70,7 @@ def _folder(file: str) -> str:
 
 
 def text_value(raw: str) -> str | None:
-    """A value's text; None is null. Raises DataCorrupted for escapes that are no text."""
+    """Return a value's text; None is null. Raises DataCorrupted for escapes that are not valid text."""
     try:
         text = unquote(raw, errors="strict")
     except UnicodeDecodeError as error:
@@ -77,12 +81,12 @@ def text_value(raw: str) -> str | None:
 
 
 def may_hold(typ: SqlType) -> bool:
-    """Whether names of folders can be read as values of a type."""
+    """Return whether names of folders can be read as values of a type."""
     return typ.pg in _TYPES
 
 
 def inferred_type(files: Sequence[str], key: str) -> SqlType:
-    """The type of a column that nobody declared."""
+    """Return the type of an undeclared column."""
     raws = {raw_value(file, key) or "" for file in files}
     values = [value for value in map(text_value, raws) if value is not None]
     if values and all(map(_INTEGER.fullmatch, values)):
@@ -105,8 +109,9 @@ def _is_date(value: str) -> bool:
 def require_readable(
     name: str, columns: Iterable[TableColumn], partition_by: Sequence[str], files: Sequence[str]
 ) -> None:
-    """Raises FeatureNotSupported for a column of a type that folders' names are not read as, DataCorrupted for a file without
-    a value, or with one that is no value of its column's type. name: the table's."""
+    """Check the partition columns. Raises FeatureNotSupported for a column whose type cannot be read from folder names,
+    DataCorrupted for a file without a value, or with an invalid value of its column's type. name: the table's.
+    """
     partitioned = [column for column in columns if column.file_column in partition_by]
     for column in partitioned:
         if not may_hold(column.type):
@@ -137,18 +142,18 @@ def _require_value(name: str, column: TableColumn, raw: str | None, file: str) -
 
 @lru_cache(1 << 14)
 def value(raw: str, typ: SqlType, *, empty_is_null: bool = False) -> Any:
-    """The canonical value that a folder's name says; None is null. Raises SqlError for what is no value of the type."""
+    """Return the canonical value of a folder's name; None is null. Raises SqlError for an invalid value of the type."""
     text = None if empty_is_null and not raw else text_value(raw)
     return None if text is None else parse_text(typ.pg, text, typmod=typ.typmod, settings=_SETTINGS)
 
 
 def types(table: Table) -> Mapping[str, SqlType]:
-    """The type of each column that folders say, as files call them."""
+    """Return the type of each partition column, by the names in the files."""
     return {c.file_column: c.type for c in table.columns if c.file_column in table.partition_by}
 
 
 def spark_base(table: Table) -> str | None:
-    """The folder below which Spark finds the partitions of all files; None where it would read them otherwise."""
+    """Return the folder below which Spark finds the partitions of all files; None if it would read them differently."""
     return _spark_base(table.files, table.partition_by)
 
 

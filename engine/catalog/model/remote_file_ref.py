@@ -1,10 +1,12 @@
-"""Stand-ins for files that another member holds: what stands among a table's files for a part that nobody here can list.
+"""References to files that another member holds. A reference stands among a table's files for a part that this member
+cannot list.
 
     /dev/null/south/parquet/orders/south/*.parquet
 
-A stand-in says member, format and path, which is all that the holder needs to find the files when it is to read them, and
-it is unique among all members. It lies below /dev/null, where no file can be: whoever asks the file system about one (how
-large is it, what do its footers say) is told that there is none, as of any file out of reach, and never about another file.
+A reference states member, format and path. This is all that the holder needs to find the files when it is to read them,
+and it is unique among all members. It lies below /dev/null, where no file can exist: code that asks the file system
+about one (for its size or footer) learns that it does not exist, as for any file out of reach, and never gets an answer
+about another file.
 
 Considered and rejected: a URI (Arrow takes those for file systems of its own), and a class of its own among the files
 (every place that handles a file's name would have two cases, and hardly any of them has something different to do).
@@ -22,7 +24,9 @@ _PREFIX: Final = "/dev/null/"
 
 @dataclass(frozen=True, slots=True)
 class RemoteFileRef:
-    """path: as the topology says it: relative ones begin at the holder's data directory."""
+    """A reference to another member's file. path: as the topology states it; a relative one begins at the holder's data
+    directory.
+    """
 
     member: str
     format: FileFormat

@@ -1,14 +1,16 @@
-"""Owners and privileges of everything in a catalog snapshot, by OID: whose an object is, its access control list, those of its
-columns, and what objects to come are to have (default privileges).
+"""Owners and privileges of everything in a catalog snapshot, by OID: the owner of an object, its access control list,
+those of its columns, and the default privileges of future objects.
 
-They are beside the objects and not in them, because they are of all kinds of objects alike, outlive renaming and rewriting, and
-change without the object being another one: who inserts does not conflict with who grants. An object that has no entry is the
-first role's, with the default list of its kind; whoever works as that role leaves no entries at all.
+They are stored beside the objects and not in them, because they are the same for all kinds of objects, outlive renaming
+and rewriting, and change without a change of the object: an INSERT does not conflict with a GRANT. An object without an
+entry belongs to the first role, with the default list of its kind; sessions that work only as that role create no
+entries.
 
-`Judge` says what a role may do. It is asked before every statement of a role that is no superuser, so that it walks nothing but
-one object's list.
+`Judge` says what a role may do. It is asked before every statement of a role that is not a superuser, so each question
+reads only one object's list.
 
-Source: PostgreSQL 15, aclchk.c (pg_class_aclmask, pg_attribute_aclcheck_all, pg_namespace_aclmask, get_user_default_acl).
+Source: PostgreSQL 15, aclchk.c (pg_class_aclmask, pg_attribute_aclcheck_all, pg_namespace_aclmask,
+get_user_default_acl).
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ from engine.catalog.model.acl import Acl, Kind
 from engine.catalog.model.roles import DATABASE_OWNER, FIRST_ROLE, READ_ALL_DATA, WRITE_ALL_DATA, Role, Roles
 from wire.dataclass import dataclass
 
-#: The OID of the one database (as pg_database has it): what is below 16384 is the system's, which pgAdmin does not list.
+#: The OID of the only database (as in pg_database). It is above 16384 because pgAdmin hides databases below that as
+#: system databases.
 DATABASE_OID: Final = 0x7FFF_FFFF
-#: The schema `public`, which everybody may use but not fill, as since PostgreSQL 15.
+#: The schema `public`. PUBLIC may use it but not create objects in it, as since PostgreSQL 15.
 PUBLIC_SCHEMA: Final = 2200
 _PUBLIC_SCHEMA_RIGHTS: Final = (
     acl.Item(DATABASE_OWNER, DATABASE_OWNER, acl.ALL["n"]),
@@ -35,7 +38,9 @@ _PUBLIC_SCHEMA_RIGHTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ObjectRights:
-    """acl: None is the default. columns: lists of columns that have one, by their numbers."""
+    """The owner and the lists of one object. acl: None is the default. columns: the lists of columns that have one, by
+    their numbers.
+    """
 
     owner: int = FIRST_ROLE
     acl: Acl | None = None
@@ -51,7 +56,7 @@ class ObjectRights:
 
     @property
     def roles(self) -> frozenset[int]:
-        """The roles that are named here, beside the owner."""
+        """The roles that the lists name, except the owner."""
         found = acl.named_roles(self.acl, self.owner)
         for _, column in self.columns:
             found |= acl.named_roles(column, self.owner)
@@ -72,7 +77,7 @@ class DefaultKey:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """objects: by OID. defaults: what ALTER DEFAULT PRIVILEGES has said."""
+    """All owners and privileges. objects: by OID. defaults: those of ALTER DEFAULT PRIVILEGES."""
 
     objects: Mapping[int, ObjectRights] = field(default_factory=dict)
     defaults: Mapping[DefaultKey, Acl] = field(default_factory=dict)
@@ -88,7 +93,7 @@ class Rights:
         return replace(self, defaults=others if said is None else {**others, of: said})
 
     def restrict_to(self, there: Callable[[], set[int]]) -> Rights:
-        """Drop the entries of objects that are gone. there: the OIDs of what there is."""
+        """Drop the entries of objects that no longer exist. there: returns the OIDs of the existing objects."""
         if not self.objects or self.objects.keys() <= (oids := there()):
             return self
         return replace(self, objects={oid: rights for oid, rights in self.objects.items() if oid in oids})
@@ -99,7 +104,9 @@ class Rights:
         return own.acl if own.acl is not None else acl.default_acl(kind, own.owner)
 
     def of_new(self, owner: int, schema: int, kind: Kind, roles: Roles) -> Acl | None:
-        """The list that a new object begins with; None is the default, and what everything was taken from, as in PostgreSQL."""
+        """Return the list of a new object; None is the default. As in PostgreSQL, None is also the result if the
+        default privileges leave no rights at all.
+        """
         everywhere = self.defaults.get(DefaultKey(owner, 0, kind))
         here = self.defaults.get(DefaultKey(owner, schema, kind)) if schema else None
         if everywhere is None and here is None:
@@ -109,13 +116,13 @@ class Rights:
         return None if not found or acl.same(found, plain) else acl.in_order(found)
 
 
-#: Of the schema `public`, as long as nobody has changed it.
+#: The privileges of the schema `public` while they were not changed.
 _PUBLIC: Final = ObjectRights(DATABASE_OWNER, _PUBLIC_SCHEMA_RIGHTS)
 
 
 @dataclass(frozen=True)
 class Judge:
-    """Decides what roles may do under one state of the catalog."""
+    """Decides what roles may do in one catalog snapshot."""
 
     rights: Rights
     roles: Roles
@@ -172,7 +179,7 @@ class Judge:
         return acl.mask(self.rights.of(oid).column(number), role, wanted, self.has_rights_of)
 
     def may_columns(self, role: int, oid: int, numbers: Iterable[int], wanted: int) -> bool:
-        """Whether a role that may not do it with the whole relation may with each of these columns."""
+        """Return whether a role has these rights on each of the columns, by the columns' own lists."""
         return all(self.may_column(role, oid, number, wanted) == wanted for number in numbers)
 
     def may_any_column(self, role: int, oid: int, wanted: int) -> bool:

@@ -1,11 +1,13 @@
-"""Roles: who may do what, as values. A snapshot of the catalog has all of them (`Roles`), a change makes new ones.
+"""Roles and their attributes, as values. A catalog snapshot has all of them (`Roles`); a change makes a new `Roles`.
 
-While there is no role, everybody who is let in may do everything, under whatever name. Who creates the first role becomes one as
-well: the owner of what there was before (OID 10, as the role that initdb makes), so that nobody is locked out by his own doing.
-After that a name that is no role is `anybody`: whether such a client is let in at all is for the rules of authentication to say
-(`server.auth.gate`); one that is, is trusted, which among roles means a superuser.
+While no role exists, every client that is let in may do everything, under any name. The user who creates the first role
+becomes a role as well: the owner of the objects that existed before (OID 10, as the role that initdb makes), so that
+users do not lock themselves out. From then on a name that is no role is `anybody`. The rules of authentication decide
+whether such a client is let in at all (`server.auth.gate`); one that is let in is trusted, which for a role means
+superuser.
 
-What a role keeps of its password is a verifier (`wire.verifiers`). Memberships are with the member, settings with their role.
+A role stores its password as a verifier (`wire.verifiers`). Memberships are stored with the member role, settings with
+their role.
 
 Source: PostgreSQL 15, 22 "Database Roles"; acl.c (roles_is_member_of, has_privs_of_role), user.c.
 """
@@ -18,10 +20,10 @@ from typing import Final
 
 from wire.dataclass import dataclass
 
-#: The role of who created the first one. As in PostgreSQL it cannot be dropped.
+#: The role of the user who created the first role. As in PostgreSQL it cannot be dropped.
 FIRST_ROLE: Final = 10
-#: Roles that are there from the beginning (pg_authid.dat), by which ordinary ones are given rights that are no object's.
-#: Whoever owns the database is a member of it, and nobody else can be.
+#: The predefined roles (pg_authid.dat), which grant privileges that are not on objects. The owner of the database is
+#: the only member of DATABASE_OWNER.
 DATABASE_OWNER: Final = 6171
 READ_ALL_DATA: Final = 6181
 WRITE_ALL_DATA: Final = 6182
@@ -31,7 +33,7 @@ SIGNAL_BACKEND: Final = 4200
 READ_SERVER_FILES: Final = 4569
 WRITE_SERVER_FILES: Final = 4570
 CHECKPOINT: Final = 4544
-#: Names that mean something else where a role is named.
+#: Names that have a special meaning where a role is named.
 RESERVED: Final = ("public", "none")
 FOREVER: Final = 2**63 - 1
 
@@ -48,11 +50,18 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """login: whether it may connect. inherit: whether it may do what its roles may without SET ROLE.
-    connection_limit: -1 is none. password: what it keeps of it; None is none. valid_until: of the password, microseconds since
-    1970; None is for ever, and FOREVER is too, said. settings: name and value, in the order they were given; here: those
-    of the database, which win. all_settings, all_here: of the first role: the same of everybody, over which a role's own win.
-    secret: of the first role: what verifiers of roles that do not exist are made with, in hexadecimal digits."""
+    """A role.
+
+    login: whether it may connect.
+    inherit: whether it has the privileges of the roles that it is a member of without SET ROLE.
+    connection_limit: -1 is none.
+    password: its verifier; None is none.
+    valid_until: the password's expiry, microseconds since 1970; None is never, and FOREVER is never, set explicitly.
+    settings: name and value, in the order in which they were set. here: those for this database, which take precedence.
+    all_settings, all_here: of the first role: the settings of all roles, over which a role's own take precedence.
+    secret: of the first role: the secret from which verifiers of roles that do not exist are made, in hexadecimal
+        digits.
+    """
 
     oid: int
     name: str
@@ -79,7 +88,7 @@ class Role:
 
 
 def anybody(name: str) -> Role:
-    """Return the superuser that stands for a user who was admitted under a name that is no role."""
+    """Return the superuser role of a user who was admitted under a name that is not a role."""
     return Role(FIRST_ROLE, name, superuser=True, createrole=True, createdb=True, login=True)
 
 
@@ -105,7 +114,7 @@ PREDEFINED: Final[Mapping[str, Role]] = {
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """All roles by name. Those that were there from the beginning come with the first one that is made; they are not stored."""
+    """All roles by name. The predefined roles exist as soon as the first role was created; they are not stored."""
 
     by_name: Mapping[str, Role] = field(default_factory=dict)
 
@@ -128,8 +137,9 @@ class Roles:
         return next((role for role in (*self.by_name.values(), *PREDEFINED.values()) if role.oid == oid), None)
 
     def all_of(self, role: Role, *, inherited: bool = False) -> set[int]:
-        """The OIDs of a role and of all roles that it is a member of, directly or not. inherited: only those whose rights it has
-        without SET ROLE."""
+        """Return the OIDs of a role and of all roles that it is a member of, directly or not. inherited: only those
+        whose privileges it has without SET ROLE.
+        """
         found: set[int] = set()
         pending = [role]
         while pending:
@@ -142,7 +152,7 @@ class Roles:
         return found
 
     def rights_of(self, oid: int) -> set[int]:
-        """The OIDs of the roles whose rights a role has without SET ROLE, itself among them."""
+        """Return the OIDs of the roles whose privileges a role has without SET ROLE, itself included."""
         role = self.with_oid(oid)
         if role is None:
             return {oid}
@@ -158,21 +168,22 @@ class Roles:
         return found
 
     def has_rights_of(self, role: int, of: int) -> bool:
-        """Whether one role has the privileges of another; both are OIDs (has_privs_of_role)."""
+        """Return whether one role has the privileges of another; both are OIDs (has_privs_of_role)."""
         return role == of or of in self.rights_of(role)
 
     def is_member(self, role: Role, of: Role) -> bool:
-        """Whether `role` may become `of`; a superuser may become anybody."""
+        """Return whether `role` may become `of` with SET ROLE; a superuser may become any role."""
         return role.superuser or of.oid in self.all_of(role)
 
     def belongs(self, name: str, to: str) -> bool:
-        """Whether a user is of a role, superusers only where they were put into it (is_member of hba.c)."""
+        """Return whether a user is a member of a role; superusers only if they were made members (is_member of hba.c)."""
         role, of = self.find_role(name), self.find_role(to)
         return role is not None and of is not None and of.oid in self.all_of(role)
 
     def may_see(self, role: Role, of: Role) -> bool:
-        """Whether what sessions of `of` do is shown to `role`: it has the privileges of that role, or of pg_read_all_stats
-        (pgstatfuncs.c, HAS_PGSTAT_PERMISSIONS)."""
+        """Return whether `role` may see the activity of sessions of `of`: it has the privileges of that role, or of
+        pg_read_all_stats (pgstatfuncs.c, HAS_PGSTAT_PERMISSIONS).
+        """
         if role.superuser or role.name == of.name:
             return True
         return not {READ_ALL_STATS, of.oid}.isdisjoint(self.all_of(role, inherited=True))
@@ -181,7 +192,9 @@ class Roles:
         return role.superuser or READ_ALL_STATS in self.all_of(role, inherited=True)
 
     def may_signal(self, role: Role, of: Role) -> bool:
-        """Whether `role` may cancel what sessions of `of` run, and end them (signalfuncs.c, pg_signal_backend)."""
+        """Return whether `role` may cancel statements of sessions of `of`, and terminate the sessions (signalfuncs.c,
+        pg_signal_backend).
+        """
         if role.superuser or of.superuser:
             return role.superuser
         return not {SIGNAL_BACKEND, of.oid}.isdisjoint(self.all_of(role, inherited=True))
@@ -194,5 +207,5 @@ class Roles:
 
     @property
     def secret(self) -> bytes:
-        """See `Role.secret`."""
+        """The secret of the first role (`Role.secret`)."""
         return next((bytes.fromhex(role.secret) for role in self if role.secret), b"no role yet")

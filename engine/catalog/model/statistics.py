@@ -1,11 +1,13 @@
-"""ANALYZE's statistics of a table, as the catalog keeps them: the number of rows, and statistics of its columns' values.
+"""ANALYZE's statistics of a table, as the catalog stores them: the number of rows, and statistics of its columns'
+values.
 
-The same measures as PostgreSQL's pg_statistic has, because they are the ones that a planner can use: the part of nulls, how many
-values there are, the most common ones and how common, and of the rest values that cut them into parts of about equal size.
+The measures are those of PostgreSQL's pg_statistic, because a planner can use these: the fraction of nulls, the number
+of distinct values, the most common values with their frequencies, and a histogram of the other values, whose bounds cut
+them into parts of about equal size.
 
-Values are text, as the type's output function gives it in ISO style: JSON has no dates, and most are never looked at. Statistics
-are no part of a table's definition: they conflict with nothing, and the newest that were committed stand. A column that has
-another type by now has none.
+Values are stored as text, as the type's output function gives it in ISO style: JSON has no dates, and most values are
+never read. Statistics are no part of a table's definition: they conflict with nothing, and the last commit wins. A
+column whose type was changed since has no statistics.
 """
 
 from __future__ import annotations
@@ -19,10 +21,13 @@ import msgspec
 class ColumnStatistics(msgspec.Struct, frozen=True, omit_defaults=True):
     """The statistics of one column.
 
-    number, type: the column's, and its type's OID then. nulls: the part of the rows that have none. width: bytes of a value, as
-    PostgreSQL would store it. distinct: how many values; negative: what part of the rows (pg_stats.n_distinct); 0: not known.
-    common, frequencies: the most common values and which part of all rows has each. bounds: of the other values, in order, those
-    that part them evenly. least, greatest: of all values.
+    number, type: the column's number, and the OID of its type when it was analysed.
+    nulls: the fraction of rows that are null.
+    width: bytes of a value, as PostgreSQL would store it.
+    distinct: the number of distinct values; negative: as a fraction of the rows (pg_stats.n_distinct); 0: not known.
+    common, frequencies: the most common values and the fraction of all rows that have each.
+    bounds: a histogram of the other values: values in order that divide them evenly.
+    least, greatest: of all values.
     """
 
     number: int
@@ -37,25 +42,27 @@ class ColumnStatistics(msgspec.Struct, frozen=True, omit_defaults=True):
     greatest: str | None = None
 
     def values(self, rows: float) -> float | None:
-        """About how many distinct values are in so many rows; None: not known."""
+        """Return the approximate number of distinct values in this many rows; None if not known."""
         if not self.distinct:
             return None
         return self.distinct if self.distinct > 0 else max(1.0, -self.distinct * rows)
 
 
 class TableStatistics(msgspec.Struct, frozen=True, omit_defaults=True):
-    """rows, pages: how many there were; pages are of 8 KB. columns: those that were analysed, one for each number."""
+    """The statistics of a table. rows, pages: their numbers; pages are of 8 KB. columns: those that were analysed, one
+    for each number.
+    """
 
     rows: float
     pages: int
     columns: tuple[ColumnStatistics, ...] = ()
 
     def of(self, number: int, type_oid: int) -> ColumnStatistics | None:
-        """A column's, if it has the type that it had."""
+        """Return a column's statistics, if its type has not changed since."""
         return next((c for c in self.columns if c.number == number and c.type == type_oid), None)
 
     def after(self, earlier: TableStatistics | None) -> TableStatistics:
-        """These, with what was known before of columns that were not analysed again."""
+        """Return these statistics, plus the earlier ones of columns that were not analysed again."""
         anew = {column.number for column in self.columns}
         kept = [column for column in earlier.columns if column.number not in anew] if earlier is not None else []
         columns = sorted((*self.columns, *kept), key=lambda column: column.number)
@@ -68,10 +75,10 @@ def encode_statistics(statistics: TableStatistics) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def decode_statistics(body: str) -> TableStatistics:
-    """The catalog is read anew after each commit of another member, and most of this is as it was."""
+    """Decode a table's statistics. The results are cached: most bodies are unchanged when the catalog is read again."""
     return msgspec.json.decode(body, type=TableStatistics)
 
 
 def by_relation(rows: Iterable[tuple[int, str]]) -> dict[int, TableStatistics]:
-    """From rows (oid, body)."""
+    """Decode rows (oid, body)."""
     return {oid: decode_statistics(body) for oid, body in rows}

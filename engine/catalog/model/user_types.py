@@ -1,8 +1,9 @@
-"""Types that users have made: enums, domains and composite types. As the catalog keeps them, and as the columns
-of relations refer to them.
+"""User-defined types (enums, domains and composite types), as the catalog stores them, and references to them in the
+columns of relations.
 
-A relation's columns are stored with the OIDs of their types; in memory they have the PgType itself, labels and all. So a snapshot
-whose type was changed has relations that were changed with it (`with_current_types`): nothing of that is written.
+A relation's columns are stored with the OIDs of their types; in memory they have the PgType itself, with its labels.
+When a type changes in a snapshot, the relations with columns of the type change with it (`with_current_types`); this
+writes nothing.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from wire.dataclass import dataclass
 from wire.types import pg_types as t
 from wire.types import user_types
 
-#: The type of an OID. Raises KeyError.
+#: Returns the type of an OID. Raises KeyError.
 TypeOf = Callable[[int], t.PgType]
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label of an enum. number: what carries it (`wire.types.enums`)."""
+    """A label of an enum. number: the number that carries it (`wire.types.enums`)."""
 
     oid: int
     number: int
@@ -35,7 +36,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class EnumType:
-    """array: the OID of the type of arrays of it. labels: in their order."""
+    """An enum. array: the OID of its array type. labels: in their order."""
 
     oid: int
     array: int
@@ -52,8 +53,9 @@ class EnumType:
 
 @dataclass(frozen=True, slots=True)
 class DomainCheck:
-    """expression: a condition, as text; VALUE is the value. valid: False for NOT VALID, of which the columns that were there when
-    it was added have not been asked."""
+    """A check of a domain. expression: a condition, as text; VALUE is the value. valid: False for NOT VALID: the
+    columns that existed when it was added were not checked.
+    """
 
     oid: int
     name: str
@@ -64,7 +66,7 @@ class DomainCheck:
 
 @dataclass(frozen=True, slots=True)
 class DomainType:
-    """array: the OID of the type of arrays of it. under: the OID of the type that it is made of; typmod: that type's."""
+    """A domain. array: the OID of its array type. under: the OID of its base type; typmod: the base type's modifier."""
 
     oid: int
     array: int
@@ -86,7 +88,7 @@ class DomainType:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """type: its OID. number: its place, in which gaps are left by those that were dropped."""
+    """An attribute of a composite type. type: its OID. number: its attnum; dropped attributes leave gaps."""
 
     name: str
     type: int
@@ -97,8 +99,9 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class CompositeType:
-    """array: the OID of the type of arrays of it; relation: of its entry in pg_class. last: the greatest number that an
-    attribute ever had."""
+    """A composite type. array: the OID of its array type; relation: the OID of its entry in pg_class. last: the highest
+    number that an attribute ever had.
+    """
 
     oid: int
     array: int
@@ -123,7 +126,7 @@ def _qualified_name(schema: str, name: str) -> str:
 
 @lru_cache(1 << 16)
 def _domain(oid: int, array: int, name: str, shown: str, domain: t.Domain) -> t.PgType:
-    """The one PgType of a definition."""
+    """Return the one PgType of a definition."""
     base = domain.under
     made = t.PgType(oid, name, base.length, base.category, False, 0, array, shown, base.carried, domain=domain)
     arrays = t.PgType(array, f"_{name}"[:63], -1, "A", False, oid, 0, f"{shown}[]", element_type=made)
@@ -140,7 +143,7 @@ class _Kind(msgspec.Struct):
 
 
 def decode_user_type(body: str) -> UserType:
-    """A type as the catalog keeps it."""
+    """Decode a type as the catalog stores it."""
     kind = msgspec.json.decode(body, type=_Kind).kind
     return msgspec.json.decode(body, type=_KINDS[kind])
 
@@ -149,19 +152,21 @@ _KINDS: Final[dict[str, type[UserType]]] = {"enum": EnumType, "domain": DomainTy
 
 
 def by_oid(types: Mapping[Key, UserType]) -> dict[int, t.PgType]:
-    """The types and those of arrays of them."""
+    """Return the types and their array types, by OID."""
     of = _finder(types)
     made = [of(typ.oid) for typ in types.values()]
     return {pg.oid: pg for typ in made for pg in (typ, t.array_of(typ))}
 
 
 def pg_of(typ: UserType, types: Mapping[Key, UserType]) -> t.PgType:
-    """The type as all but the catalog know it. types: those that it may be made of."""
+    """Return a type as a PgType, which is what all code outside the catalog uses. types: the types that it may refer
+    to.
+    """
     return _pg(typ, t.BY_OID.__getitem__ if isinstance(typ, EnumType) else _finder(types))
 
 
 def _finder(types: Mapping[Key, UserType]) -> TypeOf:
-    """Finds types, and those of arrays of them, each made when it is asked for."""
+    """Return a function that finds user-defined types and their array types by OID, and makes each on demand."""
     by = {oid: typ for typ in types.values() for oid in (typ.oid, typ.array)}
 
     def find(oid: int) -> t.PgType:
@@ -184,13 +189,13 @@ def _pg(typ: UserType, of: TypeOf) -> t.PgType:
 
 
 def type_of(types: Mapping[Key, UserType]) -> TypeOf:
-    """Finds built-in types too."""
+    """Return a function that finds user-defined and built-in types by OID."""
     known = by_oid(types)
     return lambda oid: known[oid] if oid in known else t.BY_OID[oid]
 
 
 def users(pg: t.PgType) -> bool:
-    """Whether users have made the type, or what it is an array of."""
+    """Return whether the type, or the element type of an array, is user-defined."""
     return pg.array_type is not None or pg.element_type is not None
 
 
@@ -198,7 +203,9 @@ R = TypeVar("R", bound=StoredRelation)
 
 
 def with_current_types(relation: R, types: Mapping[Key, UserType]) -> R:
-    """A relation whose columns have the types as they are defined now. Raises KeyError where one is gone."""
+    """Return a relation whose columns have the current definitions of their types. Raises KeyError if a type was
+    dropped.
+    """
     if not isinstance(relation, Table | View) or not any(users(column.declared_type) for column in relation.columns):
         return relation
     known = by_oid(types)

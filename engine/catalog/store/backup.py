@@ -1,18 +1,19 @@
-"""Backup and restore of what is stored: the catalog, and of each stored table the files that the catalog names.
+"""Backup and restore of stored data: the catalog, and for each stored table the files that the catalog names.
 
-Theory. A commit is one transaction of the catalog database, and what it names lies in files that never change. So a copy of the
-catalog's rows at one moment, with the files that they name, is the state of that moment: every transaction that was acknowledged
-before it is in it whole, none that was committed after. The files are there when the catalog names them and need only stay until
-they are copied, which a hold on all tables sees to (`engine.storage.claims.Hold`). Nobody else notices: members commit, publish and
-compact meanwhile.
+Theory. A commit is one transaction of the catalog database, and the files that it names never change. A copy of the
+catalog's rows at one moment, with the files that they name, is therefore the state of that moment: it contains every
+transaction that was acknowledged before, as a whole, and none that was committed after. The files exist when the
+catalog names them and need only stay until they are copied, which a hold on all tables ensures
+(`engine.storage.claims.Hold`). Members are not disturbed: they commit, publish and compact meanwhile.
 
-In a backup's folder: `tables`; `catalog.json`, the catalog's rows, whichever database keeps them; and `backup.json`, written last,
-which lists each file with its size and digest. A folder without it is no backup. To restore one writes nothing to it.
+A backup's folder has `tables`; `catalog.json`, the catalog's rows, whichever database keeps them; and `backup.json`,
+written last, which lists each file with its size and digest. A folder without it is not a backup. A restore writes
+nothing to the backup.
 
-It has no foreign tables' files, no configuration, and nothing that is not committed.
+A backup contains no files of foreign tables, no configuration, and no uncommitted data.
 
-Considered and rejected: copying the tables' folder as it is (`cp -a`), whose logs are later than the catalog; a backup that members
-write, which would need one that runs; links instead of copies, which a damaged disk damages together.
+Considered and rejected: copying the tables' folder as it is (`cp -a`), whose logs are later than the catalog; a backup
+written by members, which would need a running one; links instead of copies, since a disk failure damages both.
 """
 
 from __future__ import annotations
@@ -51,12 +52,12 @@ _FORMAT: Final = 1
 _CATALOG: Final = "catalog.json"
 _TABLES: Final = "tables"
 _MANIFEST: Final = "backup.json"
-#: How often a log may be cut short (Delta removes entries that are a week old) while it is copied.
+#: The number of attempts to copy a log, since Delta may truncate it meanwhile (it removes entries that are a week old).
 _ATTEMPTS: Final = 5
 
 
 class _Manifest(msgspec.Struct):
-    """backup.json. made: when the catalog was read, ISO 8601. files: by path below `tables`."""
+    """The content of backup.json. made: when the catalog was read, ISO 8601. files: by path below `tables`."""
 
     format: int
     made: str
@@ -66,7 +67,9 @@ class _Manifest(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The result of a backup. made: when the catalog was read. version: that of the catalog. size: bytes of the tables' files."""
+    """The result of a backup. made: when the catalog was read. version: the catalog's. size: bytes of the tables'
+    files.
+    """
 
     made: str
     version: int
@@ -81,8 +84,10 @@ class Saved:
 
 
 def back_up(location: Path | str, root: Path, target: Path) -> Saved:
-    """Write a backup while members run. location: of the catalog; root: the folder of stored tables; target: a folder that does
-    not exist or is empty. Blocks. Raises SqlError; what was written so far is then removed."""
+    """Write a backup while members run. Blocks. Raises SqlError; the files written so far are then removed.
+
+    location: the catalog's. root: the folder of stored tables. target: a folder that does not exist or is empty.
+    """
     with _translate_errors(f"could not write the backup in {target}"):
         if not is_url(location) and not Path(location).exists():
             raise UndefinedFile(
@@ -107,7 +112,9 @@ def _require_room(target: Path) -> None:
 
 @contextlib.contextmanager
 def _held(root: Path) -> Iterator[None]:
-    """Members remove no files of tables. The hold is there before the catalog is read, and touched for as long as it takes."""
+    """Keep members from removing files of tables. The hold exists before the catalog is read, and is touched as long as
+    the backup takes.
+    """
     hold, keeper = Hold(root), Keeper(root)
     keeper.start()
     try:
@@ -141,7 +148,9 @@ def _summarize(manifest: _Manifest, given: Contents) -> Saved:
 
 
 def _logs(database: CatalogDatabase, root: Path, target: Path) -> tuple[Contents, str, dict[str, Copied]]:
-    """The catalog's rows, when they were read, and the logs that they pin, copied, of which each could be opened."""
+    """Return the catalog's rows, the time when they were read, and the copied logs that they pin. Each copied log could
+    be opened.
+    """
     for attempt in range(_ATTEMPTS):
         made = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
         given, copied = database.contents(), dict[str, Copied]()
@@ -170,10 +179,11 @@ def _copy(source: Path, target: Path, size: int) -> Copied:
 
 
 def restore(source: Path, location: Path | str, root: Path) -> Saved:
-    """Put a backup where nothing is. location: of the catalog to be; root: the folder of stored tables to be. Blocks.
+    """Restore a backup into an empty place. Blocks. location: of the new catalog. root: the new folder of stored
+    tables.
 
-    The catalog is filled last: where a restore is cut short, no member starts on what is there of it. Raises SqlError: ObjectInUse
-    where the catalog or the folder has something, DataCorrupted where the backup is not what was written.
+    The catalog is filled last, so no member starts on an interrupted restore. Raises SqlError: ObjectInUse if the
+    catalog or the folder is not empty, DataCorrupted if the backup was changed since it was written.
     """
     with _translate_errors(f"could not restore the backup in {source}"):
         manifest = _manifest(source)
@@ -215,7 +225,7 @@ def _catalog(source: Path, manifest: _Manifest) -> Contents:
 
 @contextlib.contextmanager
 def _translate_errors(failed: str) -> Iterator[None]:
-    """Raise what the file system says as an error of ours."""
+    """Translate errors of the file system into SqlErrors."""
     try:
         yield
     except OSError as error:

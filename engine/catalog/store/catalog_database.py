@@ -1,4 +1,4 @@
-"""The catalog database, as the store and its parts use it: SQLite or PostgreSQL."""
+"""The interface of the catalog database (SQLite or PostgreSQL) for the store and its parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.storage.delta import Published
 
 
 class CatalogDatabase(Protocol):
-    """The database that has the catalog. Methods may block and may be called from any thread; they raise SqlError.
+    """The database that stores the catalog. Methods may block and may be called from any thread; they raise SqlError.
 
     near: whether `version` answers in microseconds and never waits for a writer.
     """
@@ -22,20 +22,21 @@ class CatalogDatabase(Protocol):
     near: bool
 
     def version(self) -> int:
-        """The version of the newest commit."""
+        """Return the version of the newest commit."""
         ...
 
     def load(self) -> Snapshot:
-        """The newest committed state, read at one moment."""
+        """Return the newest committed state, read at one moment."""
         ...
 
     def next_oid(self) -> int:
-        """A number that no member was ever given before."""
+        """Return a number that no member was ever given before."""
         ...
 
     def count(self, counter: int, change: Callable[[Count | None], Count]) -> Count | None:
-        """Change a counter in a transaction of its own: `change` is given where it stands, None before its first use.
-        Returns what `change` was given. What `change` raises leaves the counter as it was."""
+        """Change a counter in a transaction of its own. `change` receives the counter's state, None before its first
+        use. Returns the state that `change` received. If `change` raises, the counter stays as it was.
+        """
         ...
 
     def read_counter(self, counter: int) -> Count | None:
@@ -43,34 +44,38 @@ class CatalogDatabase(Protocol):
         ...
 
     def commit(self, known: Snapshot, group: Sequence[Sequence[AnyChange]]) -> Sequence[CommitOutcome]:
-        """Commit the changes of each transaction, one after the other, in one transaction that is durable when it returns
-        (`engine.catalog.store.decide`). known: what need not be read again if it is still the newest. What it raises is true of
-        all of them."""
+        """Commit the changes of each transaction, one after the other, in one transaction that is durable when it
+        returns (`engine.catalog.store.decide`). known: a snapshot that need not be read again if it is still the
+        newest. An error that this method raises applies to all of them.
+        """
         ...
 
     def decisions(self) -> Sequence[Decision]:
-        """Return commits' decisions about tables' files that Delta's logs may not have yet, in the order of the commits."""
+        """Return the decisions of commits about tables' files that Delta's logs may not have yet, in the order of the
+        commits.
+        """
         ...
 
     def settle(self, location: str, published: Published) -> None:
-        """A table's Delta log stands there: pin that version, forget the decisions that are in it. No change of what
-        the catalog says, so the catalog's version stays. Once is as good as twice."""
+        """Pin the version that a table's Delta log has reached, and delete the decisions that it includes. The contents
+        of the catalog do not change, so its version stays. The call is idempotent.
+        """
         ...
 
     def dropped_locations(self, until: int) -> Sequence[str]:
-        """The folders of tables that were dropped before that second (since 1970) and are still to be removed."""
+        """Return the folders of tables that were dropped before that second (since 1970) and have not been removed yet."""
         ...
 
     def forget(self, location: str) -> None:
-        """A dropped table's folder is no more."""
+        """Note that a dropped table's folder has been removed."""
         ...
 
     def contents(self) -> Contents:
-        """All rows, read at one moment."""
+        """Return all rows, read at one moment."""
         ...
 
     def fill(self, given: Contents) -> None:
-        """Take another database's rows for one's own. Raises ObjectInUse where something was committed here already."""
+        """Fill this database with another one's rows. Raises ObjectInUse if anything was committed here already."""
         ...
 
     def close(self) -> None: ...

@@ -1,16 +1,17 @@
 """The identity of a catalog's file: whether its path still leads to the file that a member's connections have open.
 
-A file that is removed, or replaced by another, lives on for as long as somebody has it open: SQLite goes on writing to it, every
-commit is durable there, and gone with the last connection. So a member compares what lies at the path (device and inode number)
-with what it has opened, at every transaction and before it reads. The same holds for the write-ahead log and its index beside the
-file: SQLite removes them only with the last connection, so while one is open they stay the same.
+A file that is removed or replaced lives on while a process has it open: SQLite goes on writing to it, every commit is
+durable there, and all of them are lost with the last connection. A member therefore compares the file at the path
+(device and inode number) with the one that it has opened, at every transaction and before it reads. It does the same
+for the write-ahead log and its index beside the file: SQLite removes them only with the last connection, so they stay
+the same while one is open.
 
-The test asks the file system each time and remembers no failure: where somebody puts the very file back, the member goes on.
-PostgreSQL guards its data directory in the same way and shuts down (postmaster.c, RecheckDataDirLockFile). A member goes on, since
-others of its clients' statements need no catalog.
+The check asks the file system each time and remembers no failure: if the same file is put back, the member continues.
+PostgreSQL guards its data directory in the same way and shuts down (postmaster.c, RecheckDataDirLockFile). A member
+does not shut down, since some of its clients' statements need no catalog.
 
-What this does not see: a file that is overwritten in place (`cp` onto it) keeps its number. The checks of its content see that
-(`engine.catalog.store.sqlite`).
+The check does not notice a file that is overwritten in place (`cp` onto it), which keeps its inode number. The checks
+of the file's content do (`engine.catalog.store.sqlite`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Final
 
 from wire.errors import StatementCompletionUnknown, UndefinedFile
 
-#: The file itself, and what SQLite keeps beside it in WAL mode.
+#: The suffixes of the file itself, and of the files that SQLite keeps beside it in WAL mode.
 PARTS: Final = ("", "-wal", "-shm")
 _HINT: Final = (
     "Put back the file that was there, with its -wal and -shm; or end all members that use the path and start them again: they "
@@ -31,7 +32,9 @@ _Identity = tuple[int, int]
 
 
 class CatalogFile:
-    """Made when connections to the file are open and have used it. Raises UndefinedFile where it is gone already."""
+    """The file that the connections have open. It is made when they have used the file. Raises UndefinedFile if the
+    file is gone already.
+    """
 
     def __init__(self, path: Path) -> None:
         self._opened = {f"{path}{part}": _identity(f"{path}{part}") for part in PARTS}
@@ -39,14 +42,15 @@ class CatalogFile:
         self.require_present()
 
     def require_present(self) -> None:
-        """Raise UndefinedFile where the path does not lead to the opened file. Takes some microseconds."""
+        """Raise UndefinedFile if the path does not lead to the opened file. Takes some microseconds."""
         for path, opened in self._opened.items():
             if opened is None or _identity(path) != opened:
                 raise UndefinedFile(f"{self._replaced_text(path)}; nothing was changed", hint=_HINT)
 
     def require_committed(self) -> None:
-        """Check the file after a commit, as `require_present` does. Raise StatementCompletionUnknown where it is not the opened
-        one, since the commit may have gone to the other file."""
+        """Check the file after a commit, as `require_present` does. Raise StatementCompletionUnknown if it is not the
+        opened one, since the commit may have gone to the other file.
+        """
         try:
             self.require_present()
         except UndefinedFile as error:

@@ -1,17 +1,19 @@
-"""Commits in groups: transactions that commit while others do wait together, and are committed at once.
+"""Group commit: transactions that commit while another commit is in progress wait together, and are committed at once.
 
-As in PostgreSQL, where those who commit while somebody flushes the log are flushed together by the next one (xlog.c, XLogFlush):
-the first to come is committed at once, by itself; those that come meanwhile form the next group. Nobody is waited for, so a client
-that is alone is no slower. A group costs what a commit costs: one transaction of the catalog database, one sync of it
-(`engine.catalog.store.decide`); each transaction keeps its own outcome, and is told of it when the group is durable.
+This is PostgreSQL's way, where transactions that commit during a flush of the log are flushed together by the next one
+(xlog.c, XLogFlush). The first transaction is committed at once, by itself; those that arrive meanwhile form the next
+group. No transaction waits for a group to fill, so a client that is alone is no slower. A group costs as much as one
+commit: one transaction of the catalog database, one sync of it (`engine.catalog.store.decide`). Each transaction keeps
+its own outcome, and receives it when the group is durable.
 
-Transactions that have done nothing but append a few rows to the same table share more: their rows are written into one file
-(`engine.storage.kept_rows`), and they are one transaction for the catalog. They may be: a transaction that only appends conflicts
-with a change of the table's definition and with nothing else, so all of them conflict or none does, and nothing tells one that was
-committed with another from one that was committed just after it. Where their rows cannot be written together, each is by itself.
+Transactions that only append a few rows to the same table share more: their rows are written into one file
+(`engine.storage.kept_rows`), and the catalog treats them as one transaction. This is correct because such a transaction
+conflicts with a change of the table's definition and with nothing else, so all of them conflict or none does, and no
+observer can distinguish a joint commit from two commits in quick succession. If their rows cannot be written together,
+each is committed by itself.
 
-Rejected: to wait for others before a group begins (`commit_delay`). What a group costs is processor time more than waiting for a
-disk, and the time that the group before takes is delay enough.
+Rejected: waiting for others before a group begins (`commit_delay`). A group costs processor time more than disk waits,
+and the duration of the previous group is delay enough.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from engine.storage.kept_rows import KeptRows
 from engine.storage.staging import KEPT_BYTES
 from wire.dataclass import dataclass
 
-#: Transactions that commit together: so many share the fate of the slowest.
+#: The maximum number of transactions that commit together: all of them wait for the slowest.
 _GROUP_MAX: Final = 256
 
 _Member = tuple[SessionCatalog, EndingTransaction]
@@ -39,8 +41,9 @@ _Member = tuple[SessionCatalog, EndingTransaction]
 
 @dataclass(slots=True)
 class _Unit:
-    """Transactions that are one for the catalog. rows: what they append to a table, where that is in no file yet. changes: what is
-    to be committed; None where `outcome` tells why nothing is."""
+    """Transactions that are one for the catalog. rows: rows that they append to a table and that are in no file yet.
+    changes: the changes to commit; None if `outcome` has an error, or before the rows are written.
+    """
 
     members: list[_Member]
     rows: KeptRows | None
@@ -48,16 +51,18 @@ class _Unit:
     outcome: Snapshot | BaseException | None = None
 
     def takes(self, rows: KeptRows) -> bool:
-        """Whether rows of another transaction may be committed with these."""
+        """Return whether rows of another transaction may be committed with these."""
         return self.rows is not None and tables.definition(self.rows.table) == tables.definition(rows.table)
 
     def write(self, store: CatalogStore) -> None:
-        """Write the rows. May block on the disk. Raises SqlError, and no files are left."""
+        """Write the rows into a file. May block on the disk. Raises SqlError, and then leaves no files."""
         if self.rows is not None:
             self.changes = [write_rows(self.rows, store.snapshot, KEPT_BYTES)]
 
     def settle(self) -> Snapshot | BaseException:
-        """Tell each transaction's session how the commit has ended. What was written is removed by the first, where it is to be."""
+        """Report the outcome of the commit to each transaction's session. The first one removes the written files if
+        they must be removed.
+        """
         assert self.outcome is not None, "nobody is told before"
         changes = self.changes or ()
         for catalog, ending in self.members:
@@ -67,14 +72,14 @@ class _Unit:
 
 
 def commit_together(store: CatalogStore, catalogs: Sequence[SessionCatalog]) -> Sequence[Snapshot | BaseException]:
-    """End the transactions of these sessions: commit them, as if one after the other. Returns the outcome of each. Blocks."""
+    """Commit the transactions of these sessions, as if one after the other. Returns the outcome of each. Blocks."""
     endings = [(catalog, catalog.end()) for catalog in catalogs]
     units = [written for unit in _units(endings) for written in _write_unit(store, unit)]
     committing = [unit for unit in units if unit.changes is not None]
     outcomes: Sequence[Snapshot | BaseException]
     try:
         outcomes = store.commit_group([unit.changes or () for unit in committing])
-    except BaseException as error:  # noqa: BLE001 - those who wait are told
+    except BaseException as error:  # noqa: BLE001 - waiting sessions receive it
         outcomes = [error] * len(committing)
     for unit, outcome in zip(committing, outcomes, strict=True):
         unit.outcome = outcome
@@ -86,8 +91,9 @@ def commit_together(store: CatalogStore, catalogs: Sequence[SessionCatalog]) -> 
 
 
 class CommitQueue:
-    """Commits of the sessions of a member. submit: runs a call, which may block, on some thread. group_max: so many transactions
-    are committed together at most."""
+    """The queue of a member's commits. submit: runs a call, which may block, on some thread. group_max: the maximum
+    number of transactions in a group.
+    """
 
     def __init__(
         self, store: CatalogStore, submit: Callable[[Callable[[], None]], object], group_max: int = _GROUP_MAX
@@ -100,7 +106,9 @@ class CommitQueue:
         self._is_committing = False
 
     def commit(self, catalog: SessionCatalog) -> Future[None]:
-        """Commit a session's transaction with those that wait. One that is cancelled before its group's turn stays as it is."""
+        """Commit a session's transaction with the others that wait. A commit that is cancelled before its group's turn
+        leaves the transaction as it is.
+        """
         future: Future[None] = Future()
         with self._lock:
             self._waiting.append((catalog, future))
@@ -126,7 +134,7 @@ class CommitQueue:
         outcomes: Sequence[Snapshot | BaseException]
         try:
             outcomes = commit_together(self._store, [catalog for catalog, _ in group])
-        except BaseException as error:  # noqa: BLE001 - those who wait are told, and the next group is not held up
+        except BaseException as error:  # noqa: BLE001 - waiting sessions receive it, and the next group goes on
             outcomes = [error] * len(group)
         with self._lock:
             self._is_committing = goes_on = bool(self._waiting)
@@ -136,7 +144,8 @@ class CommitQueue:
             if isinstance(outcome, Snapshot):
                 future.set_result(None)
             else:
-                # One failure may end many, and an error changes where it is handled.
+                # One failure may end many transactions, and an exception changes where it is handled, so each gets a
+                # copy.
                 future.set_exception(copy_error(outcome))
 
 
@@ -160,7 +169,9 @@ def _units(endings: Sequence[_Member]) -> list[_Unit]:
 
 
 def _write_unit(store: CatalogStore, unit: _Unit) -> list[_Unit]:
-    """The unit with its rows in files; its transactions each by itself where they cannot be together."""
+    """Write the unit's rows into a file. Returns the unit, or a unit for each of its transactions if their rows cannot
+    be written together.
+    """
     if unit.rows is None:
         return [unit]
     try:
@@ -169,7 +180,7 @@ def _write_unit(store: CatalogStore, unit: _Unit) -> list[_Unit]:
             assert isinstance(rows, KeptRows), "as it was found"
             unit.rows.extend(rows)
         unit.write(store)
-    except Exception as error:  # noqa: BLE001 - it is raised to whoever commits
+    except Exception as error:  # noqa: BLE001 - it is raised to the committing session
         if len(unit.members) == 1:
             unit.outcome = error
             return [unit]

@@ -1,4 +1,4 @@
-"""Claims of an open transaction on tables, which keep compaction in the background away from them."""
+"""Claims of an open transaction on tables, which keep background compaction away from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.catalog.store.uncommitted_files import location_of
 from engine.catalog.store.visible_catalog import VisibleCatalog
 from engine.storage.claims import Claim
 
-#: The place of all tables among those that are claimed.
+#: The key of the claim on all tables.
 _EVERYTHING: Final = ""
 
 
@@ -20,15 +20,16 @@ class CompactionClaims:
 
     def __init__(self, visible: VisibleCatalog) -> None:
         self._visible = visible
-        #: By the locations of tables.
+        #: Claims by the locations of tables.
         self._claims: dict[str, Claim] = {}
 
     def __bool__(self) -> bool:
         return bool(self._claims)
 
     def claim(self, table: Table) -> None:
-        """The transaction that is open, if one is, is about to depend on what a stored table holds: nobody is to compact it in the
-        background. Before the statement looks at it; may block on the disk."""
+        """Keep background compaction away from a stored table that the open transaction, if there is one, is about to
+        depend on. The caller claims the table before the statement reads it. May block on the disk.
+        """
         location = location_of(table)
         is_shared = self._visible.in_transaction and table.schema != TEMPORARY
         if is_shared and location is not None and location not in self._claims:
@@ -36,12 +37,13 @@ class CompactionClaims:
 
     @property
     def needs_snapshot(self) -> bool:
-        """Whether `claim_snapshot` is to be called before the next statement looks at the catalog."""
+        """Whether `claim_snapshot` must be called before the next statement reads the catalog."""
         return _EVERYTHING not in self._claims and self._visible.will_freeze
 
     def claim_snapshot(self) -> None:
-        """The transaction that is open is to see one state of all tables, and may change each later: no table is to be compacted in
-        the background. May block on the disk."""
+        """Keep background compaction away from all tables: the open transaction sees one state of them, and may change
+        each later. May block on the disk.
+        """
         self._claims[_EVERYTHING] = Claim(self._visible.store.tables)
 
     def release(self) -> None:

@@ -1,7 +1,7 @@
-"""All rows of a catalog database as a value, the same whether SQLite or PostgreSQL keeps them: what a backup has.
+"""All rows of a catalog database as a value, the same for SQLite and PostgreSQL. Backups store it.
 
-A database reads its contents at one moment (`CatalogDatabase.contents`) and takes those of another while it is empty (`fill`), so
-a backup of a catalog in PostgreSQL may be restored into a SQLite file, and the other way round.
+A database reads its contents at one moment (`CatalogDatabase.contents`), and an empty one takes the contents of another
+(`fill`). A backup of a catalog in PostgreSQL may therefore be restored into a SQLite file, and the other way round.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from engine.catalog.store.rows import Content
 from wire.dataclass import dataclass
 from wire.errors import ObjectInUse
 
-#: Columns by table. `meta` is left out: what it has are the fields of `Contents`.
+#: Columns by table. `meta` is left out: the fields of `Contents` have its content.
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "schemas": ("name", "oid", "comment"),
     "relations": ("schema", "name", "oid", "kind", "body"),
@@ -33,8 +33,9 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """version: of the newest commit. next_oid: the first OID that was not given out. rows: by table, in the order of `COLUMNS`; a
-    truth value may be a number."""
+    """All rows of a catalog. version: of the newest commit. next_oid: the first OID that was not assigned. rows: by
+    table, in the order of `COLUMNS`; a Boolean may be a number.
+    """
 
     version: int
     next_oid: int
@@ -42,7 +43,7 @@ class Contents:
 
 
 def require_empty(version: int, place: str) -> None:
-    """Raise ObjectInUse where something was committed to a catalog that is to be filled."""
+    """Raise ObjectInUse if anything was committed to a catalog that is to be filled."""
     if version:
         raise ObjectInUse(
             f"the catalog in {place} is not empty",
@@ -51,7 +52,7 @@ def require_empty(version: int, place: str) -> None:
 
 
 def snapshot(given: Contents, root: Path) -> Snapshot:
-    """The state that the rows describe. root: the folder of its stored tables."""
+    """Return the snapshot that the rows describe. root: the folder of its stored tables."""
     of = given.rows
     return rows.snapshot(
         given.version, of["schemas"], of["relations"], Content.of(of["storages"], of["decisions"]), of["statistics"], root,

@@ -1,8 +1,9 @@
-"""The outcome of a group of commits: each transaction is replayed on the newest state and those of the group before it.
+"""The outcome of a group of commits: each transaction is replayed on the newest state plus the earlier transactions of
+the group.
 
-Transactions of a group are written in one transaction of the catalog database, which syncs once, but each has an outcome of its
-own: one that conflicts changes nothing, and those after it are replayed as if it had not been there. So a group is what its members
-would be if they committed one after the other with nobody between them.
+The transactions of a group are written in one transaction of the catalog database, which syncs once, but each has an
+outcome of its own. A transaction that conflicts changes nothing, and those after it are replayed as if it had not been
+there. A group is thus equivalent to its transactions committed one after the other, with no other commit between them.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from engine.catalog.store import rows
 from engine.catalog.store.rows import Step
 from wire.dataclass import dataclass
 
-#: The state after a transaction's commit, or why it does not commit.
+#: The state after a transaction's commit, or the error that prevents it.
 CommitOutcome = Snapshot | Exception
 
 
 @dataclass(slots=True)
 class Decided:
-    """newest: the state after the group. outcomes: of its transactions, in their order. steps: what is to be written."""
+    """The outcome of a group. newest: the state after the group. outcomes: those of its transactions, in their order.
+    steps: the rows to write.
+    """
 
     newest: Snapshot
     outcomes: list[CommitOutcome] = field(default_factory=list)
@@ -34,7 +37,9 @@ class Decided:
         return any(isinstance(outcome, Snapshot) for outcome in self.outcomes)
 
     def outcomes_at(self, stamp: int) -> Sequence[CommitOutcome]:
-        """The outcomes, once all are written with this stamp. Only the last state has all that the stamp says."""
+        """Return the outcomes, once all are written with this stamp. Only the last state includes everything up to the
+        stamp.
+        """
         return [
             replace(outcome, stamp=stamp if outcome is self.newest else stamp - 1)
             if isinstance(outcome, Snapshot)
@@ -46,14 +51,14 @@ class Decided:
 def decide(newest: Snapshot, group: Sequence[Sequence[AnyChange]], seconds: int) -> Decided:
     """Replay transactions on the newest state, under the lock of commits. seconds: since 1970, now.
 
-    An error of one, whatever it is, is its own: nothing of it has been written.
+    An error in one transaction, of any kind, is the outcome of that transaction only: nothing of it has been written.
     """
     decided = Decided(newest)
     for changes in group:
         try:
             committed = after_commit(decided.newest, changes)
             steps = list(rows.steps(decided.newest, changes, committed, seconds))
-        except Exception as error:  # noqa: BLE001 - it is raised to whoever commits
+        except Exception as error:  # noqa: BLE001 - it is raised to the committing session
             decided.outcomes.append(error)
             continue
         decided.newest = committed

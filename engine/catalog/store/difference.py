@@ -1,19 +1,21 @@
-"""A snapshot of the catalog brought up to date with what has been written since it was read, instead of read anew as a whole.
+"""Incremental refresh of a catalog snapshot: only rows that were written since it was read are read again.
 
-Whoever writes rows of the catalog notes their keys in the table `touched`, with the next *stamp*, in the same transaction: each
-commit, and each settlement, which moves a table's files without a commit. A member whose snapshot has stamp s asks for the keys
-with later stamps, reads the rows of those, and keeps all else. So another member's commit costs it what that commit has changed.
+Every write of catalog rows notes their keys in the table `touched`, with the next *stamp*, in the same transaction.
+Writes are commits, and settlements, which move a table's files without a commit. A member whose snapshot has stamp s
+asks for the keys with later stamps, reads the rows with these keys, and keeps everything else. A commit of another
+member thus costs it only the reading of what that commit changed.
 
 Three more numbers in `meta`, beside the version:
 
-- `stamp`: of the latest note.
-- `floor`: notes up to here may be gone. Whose snapshot is older reads everything. Notes are kept for thousands of stamps.
-- `noted`: the version of the latest commit that has left notes. A member of an earlier release, which shares the catalog while
-  members are replaced one by one, leaves none: `noted` is then behind the version, everything is read, and the next commit lifts
-  the floor.
+- `stamp`: the stamp of the latest note.
+- `floor`: notes up to this stamp may have been removed. A member whose snapshot is older reads everything. Notes are
+  kept for thousands of stamps.
+- `noted`: the version of the latest commit that has left notes. A member of an earlier release, which shares the
+  catalog during a rolling upgrade, leaves none: `noted` is then behind the version, everything is read, and the next
+  commit raises the floor.
 
-Whatever is not worth a rule of its own is read whole: all roles or schemas where one was touched, and everything where a type was,
-since columns of any table may have it.
+Some changes are not worth rules of their own: if one role or schema was touched, all roles or schemas are read, and if
+a type was touched, everything is read, since columns of any table may have it.
 """
 
 from __future__ import annotations
@@ -35,26 +37,27 @@ from engine.catalog.store import rows
 from engine.catalog.store.rows import Content, Step
 from wire.dataclass import dataclass
 
-#: Kind, and one or two texts of a key: schema and name of a relation; location of files; OID of statistics; key of privileges.
+#: The kind of a key, and its one or two texts: schema and name of a relation; location of files; OID of statistics; key
+#: of privileges.
 Touch = tuple[str, str, str]
 Question = Literal["marks", "touched", "schemas", "relation", "storage", "decisions", "statistics", "roles", "rights"]
-#: So many touched keys are read one by one, and one more for so many relations; beyond that, all rows are read.
+#: Up to this many touched keys are read one by one, plus one for this many relations; with more, all rows are read.
 _KEYS_LEAST: Final = 64
 _RELATIONS_OF_A_KEY: Final = 8
-#: Notes of so many stamps are kept at least, and old ones are removed at every so many-th.
+#: Notes of at least this many stamps are kept; old notes are removed at every n-th stamp.
 _STAMPS_KEPT: Final = 8_192
 _STAMPS_OF_A_ROUND: Final = 1_024
 
 
 class Reader(Protocol):
-    """Asks a database one of its questions, within a transaction that sees one state."""
+    """Runs one of the questions in a database, within a transaction that sees one state."""
 
     def __call__(self, question: Question, values: Sequence[Any] = ()) -> Iterable[tuple[Any, ...]]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The numbers of `meta` that this module is about."""
+    """The numbers of `meta` that this module uses."""
 
     version: int
     stamp: int
@@ -63,12 +66,12 @@ class Marks:
 
     @staticmethod
     def of(found: Iterable[tuple[Any, ...]]) -> Marks:
-        """From rows (key, value)."""
+        """Return the marks of rows (key, value)."""
         told = dict(found)
         return Marks(told["version"], told["stamp"], told["floor"], told["noted"])
 
     def is_of(self, snapshot: Snapshot) -> bool:
-        """Whether a snapshot says what the database says."""
+        """Return whether a snapshot is the database's current state."""
         return snapshot.version == self.version and snapshot.stamp == self.stamp and self.noted == self.version
 
     def after_commit(self, version: int) -> Marks:
@@ -78,7 +81,7 @@ class Marks:
         return Marks(version, stamp, floor, version)
 
     def after_settlement(self) -> Marks:
-        """Return the marks after a change that is no commit, and leaves notes with the next stamp."""
+        """Return the marks after a settlement, which is not a commit but leaves notes with the next stamp."""
         return replace(self, stamp=self.stamp + 1, floor=self._floor_at(self.stamp + 1))
 
     def after_fill(self, version: int) -> Marks:
@@ -89,7 +92,7 @@ class Marks:
         return max(self.floor, stamp - _STAMPS_KEPT) if stamp % _STAMPS_OF_A_ROUND == 0 else self.floor
 
     def values(self) -> Iterable[tuple[int, str]]:
-        """Return them as rows (value, key) of `meta`."""
+        """Return the marks as rows (value, key) of `meta`."""
         return (self.version, "version"), (self.stamp, "stamp"), (self.floor, "floor"), (self.noted, "noted")
 
 
@@ -127,19 +130,20 @@ def _touch(step: Step) -> Touch | None:
 
 
 class Difference:
-    """Brings snapshots of one database up to date. May be used from several threads.
+    """Updates snapshots of one database. May be used from several threads.
 
     root: the folder of stored tables.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        #: Where tables were found by their locations: to be checked against the snapshot in question.
+        #: The keys of tables by their locations. Each must be checked against the snapshot in question.
         self._places: dict[str, Key] = {}
 
     def advance(self, known: Snapshot, read: Reader, whole: Callable[[int], Snapshot]) -> Snapshot:
-        """Return the state that the database is in. known: one that was read from it before. whole: reads it all; is given the
-        stamp."""
+        """Return the database's current state. known: a state that was read from it before. whole: reads everything; it
+        receives the stamp.
+        """
         marks = Marks.of(read("marks"))
         if not marks.floor <= known.stamp <= marks.stamp or marks.noted != marks.version:
             return whole(marks.stamp)
@@ -166,7 +170,7 @@ class Difference:
         return replace(snapshot, relations=self._read_relations(known, keys, read)) if keys else snapshot
 
     def _relations(self, known: Snapshot, by_kind: Mapping[str, Sequence[Key]]) -> Sequence[Key]:
-        """The relations of which something was touched."""
+        """Return the relations with touched keys."""
         keys = dict.fromkeys(by_kind.get("relation", ()))
         for location, _ in by_kind.get("files", ()):
             if (place := self._place(known, location)) is not None:
@@ -177,8 +181,9 @@ class Difference:
         return tuple(keys)
 
     def _place(self, known: Snapshot, location: str) -> Key | None:
-        """Return the key of the table with this location in a snapshot. None where it has none: a table that came
-        since is touched itself."""
+        """Return the key of the table with this location in a snapshot; None if there is no such table: a table that
+        was created since is touched itself.
+        """
         place = self._places.get(location)
         if place is not None and _location(known.relations.get(place)) == location:
             return place
@@ -210,7 +215,7 @@ def _location(relation: StoredRelation | None) -> str | None:
 
 
 def _rights(known: Rights, keys: Iterable[str], read: Reader) -> Rights:
-    """The privileges with those of these keys as they are now."""
+    """Return the privileges with the current entries of these keys."""
     touched = set(keys)
     now = rows.read_rights(row for key in sorted(touched) for row in read("rights", (key,)))
     objects = {oid: said for oid, said in known.objects.items() if str(oid) not in touched}

@@ -1,4 +1,6 @@
-"""Changes of the catalog's objects: relations, schemas, types, roles, privileges. A new object belongs to whoever creates it."""
+"""Changes of the catalog's objects: relations, schemas, types, roles, privileges. A new object belongs to the role that
+creates it.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,14 @@ from engine.catalog.store.visible_catalog import VisibleCatalog
 
 
 class ObjectChanges:
-    """creator: the OID of the role that the session is, whose everything is that it creates."""
+    """Records changes of objects. creator: returns the OID of the session's role, which owns the objects that the
+    session creates.
+    """
 
     def __init__(self, visible: VisibleCatalog, creator: Callable[[], int]) -> None:
         self._visible = visible
         self._creator = creator
-        #: OIDs of what is about to be created.
+        #: OIDs of objects that are about to be created.
         self._unused: set[int] = set()
 
     def new_oid(self) -> int:
@@ -30,7 +34,7 @@ class ObjectChanges:
         return oid
 
     def forget_oids(self) -> None:
-        """Objects that were about to be created will not be."""
+        """Forget the OIDs of objects that were about to be created and will not be."""
         self._unused.clear()
 
     def put(self, relation: StoredRelation, *, replacing: bool = False) -> None:
@@ -69,7 +73,7 @@ class ObjectChanges:
         self._visible.record(change)
 
     def put_rights(self, changes: Sequential[RightsChange]) -> None:
-        """At least one; made against the state that is current."""
+        """Record changes of privileges, at least one, made against the current state."""
         self._visible.record(*changes)
 
     def put_defaults(self, of: DefaultKey, said: Acl | None) -> None:
@@ -77,7 +81,9 @@ class ObjectChanges:
         self._visible.record(change)
 
     def _own_new_object(self, snapshot: Snapshot, made: StoredRelation | Schema | UserType) -> list[RightsChange]:
-        """Give a new object to its creator, with his default privileges. A temporary one is the session's."""
+        """Make a new object owned by its creator, with the creator's default privileges. A temporary one belongs to the
+        session.
+        """
         if made.oid not in self._unused:
             return []
         self._unused.discard(made.oid)
@@ -99,7 +105,9 @@ class ObjectChanges:
 
 
 def _lost(snapshot: Snapshot, relation: StoredRelation) -> list[RightsChange]:
-    """The privileges of columns that a table has no more: whoever has one of any column may count its rows."""
+    """Remove the privileges on columns that a table no longer has: a role with a privilege on any column may count the
+    table's rows.
+    """
     rights = snapshot.rights.objects.get(relation.oid)
     if rights is None or not isinstance(relation, Table):
         return []

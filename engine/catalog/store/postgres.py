@@ -1,13 +1,14 @@
 """The catalog in a PostgreSQL database (12 or later), for members that share no disk.
 
-Everything lies in the schema `sluice_catalog` of the database that the URL names. Commits of all members meet at the row of
-the version, which each locks first; OIDs are a sequence's. Two connections, so that asking for the version never waits
-behind a commit; each is made when it is needed and made again after it broke. What was asked on a broken connection is
-asked once more on a new one, except for a COMMIT: whether that took place nobody can say, and the client is told so (40003).
+All tables lie in the schema `sluice_catalog` of the database that the URL names. Commits of all members are serialized
+by the row of the version, which each locks first; OIDs come from a sequence. There are two connections, so that reading
+the version never waits behind a commit; each is opened when it is needed and opened again after it broke. A request on
+a broken connection is repeated once on a new one, except for a COMMIT: nobody can know whether it took effect, and the
+client gets an error that says so (40003).
 
-A database may also be silent: its machine switched off, its network cut, its processes stopped. No error comes then, so that
-every answer has its time here; and whoever waited for a connection while the database was found to be away is told so too,
-instead of finding it out again, one after the other.
+A database may also be silent: its machine switched off, its network cut, its processes stopped. There is no error then,
+so every answer has a timeout. Calls that waited for a connection while the database was found to be unreachable fail at
+once too, instead of each waiting for its own timeout, one after the other.
 """
 
 from __future__ import annotations
@@ -39,20 +40,22 @@ T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 R = TypeVar("R")
 
-#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5: privileges. 6: notes.
+#: The format of the tables. 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5:
+#: privileges. 6: notes.
 _FORMAT: Final = 6
 _CONNECT_SECONDS: Final = 10
-#: How long an answer may take: to what every statement asks first, and to what may wait for others (`_SESSION`).
+#: The timeouts of answers: to the version check of every statement, and to requests that may wait for other members
+#: (`_SESSION`).
 _VERSION_SECONDS: Final = 10.0
 _WORK_SECONDS: Final = 35.0
 _POLL_SECONDS: Final = 0.1
-#: A member that stops in the middle of a commit must not hold up the others for ever.
+#: A member that stops in the middle of a commit must not block the others forever.
 _SESSION: Final = (
     "set lock_timeout = '10s'",
     "set statement_timeout = '30s'",
     "set idle_in_transaction_session_timeout = '10s'",
 )
-#: One member at a time: CREATE ... IF NOT EXISTS fails where two create the same name at once.
+#: Serialized by a lock, since CREATE ... IF NOT EXISTS fails if two members create the same name at once.
 _SCHEMA: Final = (
     "select pg_advisory_xact_lock(hashtext('sluice_catalog'))",
     "create schema if not exists sluice_catalog",
@@ -131,7 +134,7 @@ _QUESTIONS: Final[dict[Question, str]] = {
 
 
 class _Patient(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that breaks where an answer takes longer than `seconds`."""
+    """A connection that breaks if an answer takes longer than `seconds`."""
 
     seconds = _WORK_SECONDS
 
@@ -139,7 +142,7 @@ class _Patient(psycopg.Connection[tuple[Any, ...]]):
         until = time.monotonic() + (self.seconds if timeout is None else timeout)
 
         def resume_until() -> PQGen[R]:
-            """Run `gen`, resuming it every `interval` whether there is something for it or not."""
+            """Run `gen`, and resume it every `interval`, whether data has arrived or not."""
             try:
                 wanted = next(gen)
                 while True:
@@ -155,11 +158,11 @@ class _Patient(psycopg.Connection[tuple[Any, ...]]):
 
 
 class _SilentError(psycopg.OperationalError):
-    """No answer: to ask once more would take as long."""
+    """The database did not answer. The request is not repeated: that would take as long again."""
 
 
 class _Link:
-    """One connection, made on demand, used by one thread at a time. seconds: how long an answer may take."""
+    """One connection, made on demand, used by one thread at a time. seconds: the timeout of an answer."""
 
     def __init__(self, url: str, seconds: float) -> None:
         self._url = url
@@ -171,7 +174,7 @@ class _Link:
         self.place = f"{at.get('host', 'localhost')}:{at.get('port', 5432)}/{at.get('dbname', '')}"
 
     def ask(self, work: Callable[[Connection], T]) -> T:
-        """Return the result of `work`; try again where the connection turns out to be broken. Raises SqlError."""
+        """Return the result of `work`; repeat it once if the connection turns out to be broken. Raises SqlError."""
         asked = take_asked()
         with self._lock:
             if self._away is not None and self._away[0] > asked:
@@ -218,7 +221,9 @@ class _Link:
 
 
 class PostgresDatabase:
-    """`engine.catalog.store.catalog_database.CatalogDatabase`. url: what libpq takes. tables: the folder of stored tables."""
+    """The `engine.catalog.store.catalog_database.CatalogDatabase` in PostgreSQL. url: a libpq connection URL. tables:
+    the folder of stored tables.
+    """
 
     near = False
 
@@ -304,7 +309,7 @@ def _version(connection: Connection) -> int:
 
 
 def _prepare(connection: Connection) -> int:
-    """Make what is missing; the format that is there."""
+    """Create what is missing in the database. Returns the format that it has."""
     with connection.transaction():
         for statement in _SCHEMA:
             connection.execute(statement)
@@ -322,7 +327,7 @@ def _prepare(connection: Connection) -> int:
 
 
 class _Catalog:
-    """The catalog's state as it was read last, and what makes a newer one of it. May be used from several threads."""
+    """The catalog's state as it was last read, and its update to a newer one. May be used from several threads."""
 
     def __init__(self, tables: Path) -> None:
         self._tables = tables
@@ -338,7 +343,9 @@ class _Catalog:
     def write(
         self, connection: Connection, known: Snapshot, group: Sequence[Sequence[AnyChange]]
     ) -> Sequence[CommitOutcome]:
-        """Within a transaction: whoever holds the version's row is the only one who commits, and sees all that did."""
+        """Commit within a transaction. The holder of the version row's lock is the only one who commits, and sees all
+        earlier commits.
+        """
         connection.execute(f"{_VERSION} for update")
         marks = Marks.of(connection.execute(_QUESTIONS["marks"]))
         newest = known if marks.is_of(known) else self._advance(connection)
@@ -351,7 +358,7 @@ class _Catalog:
         return decided.outcomes_at(marks.stamp)
 
     def _advance(self, connection: Connection) -> Snapshot:
-        """The committed state, within a transaction that has changed nothing yet."""
+        """Return the committed state, within a transaction that has changed nothing yet."""
 
         def read(question: Question, values: Sequence[Any] = ()) -> Iterable[tuple[Any, ...]]:
             return connection.execute(_QUESTIONS[question], values)
@@ -360,7 +367,7 @@ class _Catalog:
         return self._latest
 
     def _read(self, connection: Connection, stamp: int) -> Snapshot:
-        """All rows."""
+        """Read all rows."""
         return rows.snapshot(
             _version(connection),
             connection.execute("select name, oid, comment from sluice_catalog.schemas"),
@@ -379,7 +386,7 @@ class _Catalog:
 
 
 def _note(connection: Connection, marks: Marks, touched: Iterable[Touch]) -> None:
-    """Leave notes of what the transaction has written, and set the marks to what they are with it."""
+    """Note the keys of the rows that the transaction has written, and store the new marks."""
     for key in touched:
         connection.execute(
             "insert into sluice_catalog.touched values (%s, %s, %s, %s) on conflict (kind, first, second)"
@@ -404,7 +411,8 @@ def _contents(connection: Connection) -> Contents:
             ).fetchall()
             for table, columns in contents.COLUMNS.items()
         }
-        # Sequences are of no snapshot: this is later than the rows, and so beyond every OID in them.
+        # Sequences belong to no snapshot: this value is read later than the rows, and so it is beyond every OID in
+        # them.
         next_oid = _number(connection, "select last_value + is_called::int from sluice_catalog.oids")
     return Contents(version, next_oid, found)
 
@@ -427,7 +435,7 @@ def _names(columns: Sequence[str]) -> sql.Composed:
 
 
 def _settle(connection: Connection, location: str, published: Published) -> None:
-    """Under the lock of commits, which read storages and decisions in two statements."""
+    """Settle a table under the lock of commits, since a commit reads storages and decisions in two statements."""
     with connection.transaction():
         connection.execute(f"{_VERSION} for update")
         pinned = connection.execute(
@@ -448,7 +456,9 @@ def _read_counter(connection: Connection, counter: int, found: str = _COUNTER) -
 
 
 def _count(connection: Connection, counter: int, change: Callable[[Count | None], Count]) -> Count | None:
-    """A counter that is not there yet cannot be locked by its row: all that begin one wait for each other."""
+    """Change a counter. A counter that does not exist yet cannot be locked by its row, so all transactions that create
+    one wait for each other.
+    """
     with connection.transaction():
         before = _read_counter(connection, counter, f"{_COUNTER} for update")
         if before is None:

@@ -1,16 +1,19 @@
-"""From decisions in the catalog to versions in Delta's logs: the half of a commit that may wait, and that anybody may do.
+"""Publication of decisions in the catalog as versions in Delta's logs: the second half of a commit, which may be
+delayed and which any member may do.
 
-For each table with decisions, two steps:
+Each table with decisions takes two steps:
 
-1. *publish*: one Delta commit with what all of them add and remove, which carries the number of the last. Where Delta's log
-   has that number already, there is nothing to do: somebody did it, and did not get to the second step.
+1. *publish*: one Delta commit with everything that the decisions add and remove, which carries the number of the last
+   decision. If Delta's log has that number already, there is nothing to do: another member did it, and did not get to
+   the second step.
 2. *settle*: one transaction of the catalog database, which pins the version and deletes the decisions.
 
-A crash before, between or after leaves what the next one, whoever it is, does again from the beginning: the first step looks
-before it writes, the second changes nothing the second time. Two at the same time meet in the first step, where Delta takes
-one of two commits with the same number; the other one looks again.
+After a crash before, between or after the steps, the next publication repeats both from the beginning: the first step
+looks before it writes, and the second is idempotent. Two concurrent publications meet in the first step, where Delta
+accepts only one of two commits with the same number; the other publication then looks again.
 
-A folder of a dropped table is removed here too, an hour after the commit that dropped it, or later where a backup holds it.
+This module also removes the folders of dropped tables, an hour after the commit that dropped them, or later if a backup
+holds them.
 """
 
 from __future__ import annotations
@@ -40,17 +43,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step that was taken, and is durable."""
+    """A completed step, which is durable."""
 
     done: Literal["published", "settled", "removed"]
     location: str
 
 
 class TablePublication:
-    """The publication of one table's decisions. Iterated, it takes the next step each time; it may be given up after any.
+    """The publication of one table's decisions. Each iteration takes the next step; the caller may stop after any.
 
-    columns: the table's, for those that Delta has not been told of. pinned: the version of Delta's log that the catalog pins, which
-    is durable; -1: none.
+    columns: the table's, for columns that Delta's log does not have yet. pinned: the version of Delta's log that the
+    catalog pins, which is durable; -1: none.
     """
 
     def __init__(
@@ -69,14 +72,14 @@ class TablePublication:
         self._pinned = pinned
 
     def __iter__(self) -> Iterator[Step]:
-        """Raises SqlError."""
+        """Take the steps. Raises SqlError."""
         published = self._publish()
         yield Step("published", self.location)
         self._database.settle(self.location, published)
         yield Step("settled", self.location)
 
     def _publish(self) -> Published:
-        """Where Delta's log stands when these decisions are in it."""
+        """Write the decisions into Delta's log. Returns the position of the log that includes them."""
         log = readable_log(self._database, self._folder, self._pinned)
         for _ in range(_ATTEMPTS):
             at = log.published_version
@@ -84,11 +87,11 @@ class TablePublication:
             if len(left) < len(self._decisions):
                 self._require_written(log, at)
             if not left:
-                # Whoever wrote them may have failed, or crashed, before they were durable.
+                # The member that wrote them may have failed, or crashed, before they were durable.
                 log.make_durable()
                 return at
             if log.add_columns(self._columns):
-                continue  # Others may have written these decisions meanwhile.
+                continue  # Another member may have written these decisions meanwhile.
             whole = FileChange()
             for made in left:
                 whole = whole.then(made.files)
@@ -96,8 +99,10 @@ class TablePublication:
         raise IoError(f'could not write the log of the table in "{self._folder}": others wrote all the time')
 
     def _require_written(self, log: delta.Log, at: Published) -> None:
-        """Check that decisions which seem to be in the log are. They are not where the catalog was put back to an earlier day
-        and the tables were not: then it gives numbers for the second time. Raises DataCorrupted, and the decisions stay."""
+        """Check that decisions which seem to be in the log really are. They are not if the catalog was restored from an
+        earlier day and the tables were not, since the catalog then assigns the same numbers again. Raises
+        DataCorrupted; the decisions stay.
+        """
         whole = FileChange()
         for made in self._database.decisions():
             if made.location == self.location and made.number <= at.number:
@@ -114,8 +119,9 @@ class TablePublication:
 
 
 def readable_log(database: CatalogDatabase, folder: Path, pinned: int) -> delta.Log:
-    """A table's log, repaired where a power failure has torn what was not settled: a commit that holds decisions, or one that only
-    adds columns, which no decision has to follow. pinned: the version that the catalog pinned; -1: none.
+    """Open a table's log. A commit that a power failure has torn before it was settled is repaired: one that holds
+    decisions, or one that only adds columns and need not be followed by a decision. pinned: the version that the
+    catalog pins; -1: none.
 
     Raises DataCorrupted, IoError.
     """
@@ -123,7 +129,9 @@ def readable_log(database: CatalogDatabase, folder: Path, pinned: int) -> delta.
 
 
 def readable_version(database: CatalogDatabase, folder: Path, pinned: int) -> delta.Newest:
-    """The newest version of a table's log, which is repaired as `readable_log` does. Raises DataCorrupted, IoError."""
+    """Return the newest version of a table's log, which is repaired as in `readable_log`. Raises DataCorrupted,
+    IoError.
+    """
     return _read_repaired(database, folder, pinned, lambda: delta.newest(str(folder)))
 
 
@@ -138,7 +146,7 @@ def _read_repaired(database: CatalogDatabase, folder: Path, pinned: int, read: C
 
 
 def _pinned_now(database: CatalogDatabase, folder: Path) -> int:
-    """Raises DataCorrupted where the table has been dropped."""
+    """Return the version that the catalog pins now. Raises DataCorrupted if the table was dropped."""
     for table in database.load().tables():
         if table.storage is not None and table.storage.location == folder.name:
             return table.storage.version
@@ -148,7 +156,9 @@ def _pinned_now(database: CatalogDatabase, folder: Path) -> int:
 def pending_publications(
     database: CatalogDatabase, root: Path, decisions: Iterable[Decision], snapshot: Snapshot
 ) -> Iterator[TablePublication]:
-    """Decisions that were not settled, by table. snapshot: one that was loaded after them, for the columns."""
+    """Yield a publication for each table with unsettled decisions. snapshot: one that was loaded after them, for the
+    columns.
+    """
     known = {table.storage.location: table for table in snapshot.tables() if table.storage is not None}
     ordered = sorted(decisions, key=lambda made: (made.location, made.number))
     for location, made in groupby(ordered, key=lambda made: made.location):
@@ -158,16 +168,17 @@ def pending_publications(
 
 
 def remove_dropped(database: CatalogDatabase, root: Path, now: int) -> Iterator[Step]:
-    """Remove the folders of tables that were dropped long enough ago, unless somebody holds them. One that cannot be removed is
-    tried again the next time. now: seconds since 1970."""
+    """Remove the folders of tables that were dropped long enough ago, unless there is a hold on them. A folder that
+    cannot be removed is tried again the next time. now: seconds since 1970.
+    """
     if is_held(root):
         return
     for location in database.dropped_locations(now - tables.DROPPED_SECONDS):
         tables.discard(root, location)
-        # Once it is forgotten nobody removes it: VACUUM leaves folders alone to which rows were committed.
+        # A forgotten folder is never removed: VACUUM keeps folders to which rows were committed.
         if (root / location).exists():
             continue
-        # What comes back after a power failure would be a folder with rows that the catalog does not know.
+        # A folder that came back after a power failure would be one with rows that the catalog does not know.
         if root.is_dir():
             sync(root)
         database.forget(location)

@@ -1,7 +1,9 @@
-"""The thread that publishes: woken by commits, a moment later, so that many small ones become one commit of Delta's.
+"""The thread that publishes. Commits wake it, and it waits a moment, so that many small commits become one Delta
+commit.
 
-It holds up nobody, and nobody waits for it; what it does not get done, the next one does. A failure (a full disk, a folder
-that this member cannot see, whatever delta-rs says) is kept to be shown, and tried again (`engine.common.supervised`).
+No other thread waits for it. Work that it does not finish is done by the next publication. A failure (a full disk, a
+folder that this member cannot see, any error of delta-rs) is kept so that it can be shown, and the publication is
+retried (`engine.common.supervised`).
 """
 
 from __future__ import annotations
@@ -13,14 +15,16 @@ from typing import Final
 
 from engine.common.supervised import Supervised
 
-#: How long decisions gather: how far others that read Delta's log are behind, and how often a busy member writes to it.
+#: The time that decisions are collected. Other readers of Delta's log are behind by this time, and a busy member writes
+#: to the log once in it.
 _LINGER_SECONDS: Final = 0.2
-#: ... and how much longer it gathers than its last round took, so that a table of very many files does not take a processor.
+#: The time is also at least this many times the duration of the last round, so that a table of very many files does not
+#: occupy a processor.
 _LINGER_ROUNDS: Final = 4
 
 
 class Publisher:
-    """publish: does it all, once. `wake` may be called from any thread, and before `start`."""
+    """The publishing thread. publish: does one round. `wake` may be called from any thread, and before `start`."""
 
     def __init__(self, publish: Callable[[], None], supervised: Supervised | None = None) -> None:
         self._publish = publish
@@ -34,13 +38,13 @@ class Publisher:
         self.rounds = 0
 
     def start(self) -> None:
-        """Begins with a round: whatever was left undone."""
+        """Start the thread with a round for everything that was left unpublished."""
         self._thread = threading.Thread(target=self._run, name="sluice-publisher", daemon=True)
         self._woken.set()
         self._thread.start()
 
     def wake(self) -> None:
-        """A commit is to be published."""
+        """Request a round for a new commit."""
         with self._lock:
             self._pending += 1
             if self._pending_since is None:
@@ -48,8 +52,9 @@ class Publisher:
         self._woken.set()
 
     def statistics(self) -> Mapping[str, int]:
-        """pending: commits of this member that are not published yet. lag_ms: how long the oldest of them has waited. rounds:
-        those that went well."""
+        """Return counters. pending: commits of this member that are not published yet. lag_ms: how long the oldest of
+        them has waited. rounds: the number of successful rounds.
+        """
         with self._lock:
             since = self._pending_since
             lag = 0.0 if since is None else time.monotonic() - since
@@ -62,7 +67,8 @@ class Publisher:
                 self._closing.wait(pause)
             else:
                 self._woken.wait()
-            # Cleared before it looks whether to close: whoever closes says so first and wakes then.
+            # The event is cleared before `_closing` is checked: `close` sets `_closing` first and wakes the thread
+            # then.
             self._woken.clear()
             last = self._closing.wait(linger)
             begun = time.monotonic()
@@ -71,12 +77,14 @@ class Publisher:
             self._supervised.attempt(self._publish)
             if self._supervised.error is None:
                 self._note_published(served, begun)
-            # A round that failed may have waited for a database that is away, which says nothing of its own cost.
+            # A round that failed may have waited for an unreachable database, so its duration does not tell its cost.
             took = time.monotonic() - begun if self._supervised.error is None else 0.0
             linger = max(_LINGER_SECONDS, _LINGER_ROUNDS * took)
 
     def _note_published(self, served: int, begun: float) -> None:
-        """A round that began at that time has published so many commits; those after it wait since then at the earliest."""
+        """Note that a round which began at that time has published this many commits. The remaining ones have waited
+        since then at most.
+        """
         with self._lock:
             self.rounds += 1
             self._pending -= served
@@ -84,11 +92,11 @@ class Publisher:
 
     @property
     def failure(self) -> str | None:
-        """Why the last round failed."""
+        """The error of the last round, if it failed."""
         return self._supervised.error
 
     def close(self) -> None:
-        """Waits for the round that runs, and does a last one."""
+        """Wait for the running round, and do a last one."""
         self._closing.set()
         self._woken.set()
         if self._thread is not None:

@@ -1,10 +1,11 @@
-"""The time since which a call waits for the catalog database: from before it stood in the queue of a pool.
+"""Tracks how long a catalog call has been pending, from before it entered the queue of a pool.
 
-A database that does not answer holds each who asks for seconds, and with them those behind: told one after the other, the last of
-many would wait for the sum. Whoever asked before it was found silent may be told the same at once. The time goes with the
-call, since the thread that comes to carry it out has only just heard of it.
+A catalog database that does not answer blocks each caller for seconds, and with it the callers queued behind. If the
+errors came one after the other, the last of many callers would wait for the sum. A call that was requested before the
+database was found silent may instead fail at once. The time of the request travels with the call, since the thread that
+runs the call learns of it only when it begins.
 
-A thread that has to wait tells its pool (`mark_waiting`), so that those behind its call do not wait with it.
+A thread that has to wait tells its pool (`mark_waiting`), so that the calls queued behind do not wait with it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 
-#: How the pool whose thread this is has another thread carry on meanwhile; None: it cannot.
+#: Lets another thread of this thread's pool take over the queue meanwhile; None: the pool cannot do that.
 WAITING: Final[ContextVar[Callable[[], AbstractContextManager[None]] | None]] = ContextVar(
     "sluice_waiting", default=None
 )
@@ -25,7 +26,7 @@ _ASKED: Final[ContextVar[float | None]] = ContextVar("sluice_asked", default=Non
 
 
 def asked_now(call: Callable[[], T]) -> Callable[[], T]:
-    """The call, to be carried out later, on whichever thread."""
+    """Return the call with the present time as the time of its request. Any thread may run it later."""
     asked = time.monotonic()
 
     def carried_out() -> T:
@@ -39,13 +40,15 @@ def asked_now(call: Callable[[], T]) -> Callable[[], T]:
 
 
 def take_asked() -> float:
-    """When what runs here was asked for, in seconds of `time.monotonic`. Asked again, it is now: there was an answer."""
+    """Return the time when the running call was requested, in seconds of `time.monotonic`. A second call returns the
+    present time, since the first request has been answered.
+    """
     asked = _ASKED.get()
     _ASKED.set(None)
     return time.monotonic() if asked is None else asked
 
 
 def mark_waiting() -> AbstractContextManager[None]:
-    """Within it, the thread waits for somebody else's process."""
+    """Mark the thread as waiting for another process within this context."""
     found = WAITING.get()
     return nullcontext() if found is None else found()

@@ -1,10 +1,13 @@
-"""Catalog objects as rows of a catalog database, whichever it is: a relation's columns, options and text are one JSON body.
+"""Catalog objects as rows of a catalog database of either kind: the columns, options and text of a relation are one
+JSON body.
 
-Reading gives the object back; writing gives the steps of a transaction's changes, which each database words in its own SQL.
+Reading returns the object; writing returns the steps of a transaction's changes, which each database translates into
+its own SQL.
 
-Of a stored table the relation's body has the definition. Its files are Delta's at the version that `storages` pins, and the
-`decisions` that came after: one row for each table whose files a transaction changed, numbered by the catalog version that the
-transaction made. All rows of a transaction are written in the one that makes that version: that is the decision record.
+For a stored table, the relation's body has the definition. Its files are those of Delta's log at the version that
+`storages` pins, changed by the `decisions` that came after: one row for each table whose files a transaction changed,
+numbered by the catalog version that the transaction made. All rows of a transaction are written in the database
+transaction that makes that version: that is the decision record.
 """
 
 from __future__ import annotations
@@ -75,17 +78,22 @@ StepKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One row written or deleted. values: (name, oid, comment) or (name,) of a schema; (schema, name, oid, kind, body) or
-    (schema, name) of a relation; (location,) of a stored table's folder that comes or goes; (number, location, body) of a
-    decision; (location, seconds) of a folder that was dropped; (oid, body) or (oid,) of a table's statistics; (name, body) or
-    (name,) of a role; (oid, body) or (oid,) of a type; (key, body) or (key,) of privileges."""
+    """One row written or deleted.
+
+    values: (name, oid, comment) or (name,) of a schema; (schema, name, oid, kind, body) or (schema, name) of a
+    relation; (location,) of a new or dropped stored table's folder; (number, location, body) of a decision; (location,
+    seconds) of a dropped folder; (oid, body) or (oid,) of a table's statistics; (name, body) or (name,) of a role;
+    (oid, body) or (oid,) of a type; (key, body) or (key,) of privileges.
+    """
 
     kind: StepKind
     values: tuple[str | int | None, ...]
 
 
 def steps(before: Snapshot, changes: Iterable[AnyChange], after: Snapshot, seconds: int) -> Iterator[Step]:
-    """The changes as rows, in order. before, after: the catalog without them and with them. seconds: since 1970, now."""
+    """Yield the changes as rows, in order. before, after: the catalog without the changes and with them. seconds: since
+    1970, now.
+    """
     changes = list(changes)
     for change in changes:
         if isinstance(change, Change):
@@ -114,14 +122,18 @@ def steps(before: Snapshot, changes: Iterable[AnyChange], after: Snapshot, secon
 
 
 def _at(snapshot: Snapshot, keys: Iterable[tuple[str, str]]) -> list[StoredRelation]:
-    """The relations under these keys: all others are the same before a transaction's changes and after them."""
+    """Return the relations under these keys. All other relations are the same before a transaction's changes and after
+    them.
+    """
     return [found for key in keys if (found := snapshot.relations.get(key)) is not None]
 
 
 def _statistics(
     known: Iterable[StoredRelation], live: Iterable[StoredRelation], changes: Iterable[AnyChange], after: Snapshot
 ) -> Iterator[Step]:
-    """known, live: the relations under the keys that the transaction has defined, before and after."""
+    """Yield the rows of statistics. known, live: the relations under the keys that the transaction has defined, before
+    and after.
+    """
     analysed = {change.before.oid: change.key for change in changes if isinstance(change, Analysis)}
     present = {relation.oid: relation for relation in (*_at(after, analysed.values()), *live)}
     for oid in sorted(analysed):
@@ -159,7 +171,7 @@ def _type_step(change: TypeChange) -> Step:
     return Step("drop type", (change.before.oid,))
 
 
-#: The database's, in catalogs that were written when its OID was 5.
+#: The key of the database's privileges in catalogs that were written when its OID was 5.
 _FORMER_DATABASE_KEY: Final = "5"
 
 
@@ -177,7 +189,7 @@ def _rights_steps(before: Snapshot, after: Snapshot) -> Iterator[Step]:
 
 
 def _rights_rows(rights: Rights) -> dict[str, ObjectRights | Acl]:
-    """An object's key is its OID; that of default privileges, `default role schema kind`."""
+    """Return the entries by their row keys: an object's OID; for default privileges `default role schema kind`."""
     objects: dict[str, ObjectRights | Acl] = {str(oid): said for oid, said in rights.objects.items()}
     return objects | {default_key(of): said for of, said in rights.defaults.items()}
 
@@ -188,7 +200,7 @@ def default_key(of: DefaultKey) -> str:
 
 
 def read_rights(rows: Iterable[tuple[Any, ...]]) -> Rights:
-    """From rows (key, body)."""
+    """Decode rows (key, body)."""
     objects: dict[int, ObjectRights] = {}
     defaults: dict[DefaultKey, Acl] = {}
     for key, body in rows:
@@ -213,7 +225,7 @@ def _locations(relations: Iterable[StoredRelation]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The changes of one transaction to the files of one table. number: the catalog's version that it made."""
+    """The changes of one transaction to the files of one table. number: the catalog version that the transaction made."""
 
     number: int
     location: str
@@ -226,14 +238,16 @@ def decision(number: int, location: str, body: str) -> Decision:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The files of stored tables, as the database has them. published: by location; decisions: in the order of their numbers."""
+    """The files of stored tables, as the database stores them. published: by location; decisions: in the order of their
+    numbers.
+    """
 
     published: dict[str, Published]
     decisions: dict[str, list[Decision]]
 
     @staticmethod
     def of(storages: Iterable[tuple[Any, ...]], decisions: Iterable[tuple[Any, ...]]) -> Content:
-        """From rows: (location, version, number) and (number, location, body)."""
+        """Decode rows: (location, version, number) and (number, location, body)."""
         decided: dict[str, list[Decision]] = {}
         for row in sorted(decisions):
             decided.setdefault(row[1], []).append(decision(*row))
@@ -260,8 +274,9 @@ def snapshot(
     rights: Iterable[tuple[str, str]],
     stamp: int = 0,
 ) -> Snapshot:
-    """The state that a database's rows describe: (name, oid, comment) of schemas, (schema, name, oid, kind, body) of relations,
-    (oid, body) of tables' statistics, (name, body) of roles, (body,) of types, (key, body) of privileges.
+    """Return the state that a database's rows describe: (name, oid, comment) of schemas, (schema, name, oid, kind,
+    body) of relations, (oid, body) of tables' statistics, (name, body) of roles, (body,) of types, (key, body) of
+    privileges.
 
     root: the folder of stored tables. stamp: of the latest note (`engine.catalog.store.difference`).
     """
@@ -281,15 +296,16 @@ def snapshot(
 
 
 def read_schemas(schemas: Iterable[tuple[Any, ...]]) -> dict[str, Schema]:
-    """From rows (name, oid, comment)."""
+    """Decode rows (name, oid, comment)."""
     return {name: Schema(oid, name, comment) for name, oid, comment in schemas}
 
 
 def with_content(
     relation: StoredRelation, content: Content, analysed: Mapping[int, TableStatistics], root: Path
 ) -> StoredRelation:
-    """A table with its statistics, and a stored one with its files; its path is each member's own, as it sees the folder of
-    tables."""
+    """Return a table with its statistics, and a stored one also with its files. Its path depends on the member: each
+    sees the folder of tables at a path of its own.
+    """
     if not isinstance(relation, Table):
         return relation
     if relation.oid in analysed:

@@ -1,7 +1,7 @@
 """The catalog in a SQLite file: a member's own, or one that the members of one machine share.
 
-Here is what is asked and written; `engine.catalog.store.sqlite_connections` has the connections, their transactions and how long
-these wait for other processes.
+This module has the queries and writes. `engine.catalog.store.sqlite_connections` has the connections, their
+transactions and their waits for other processes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from engine.catalog.store.sqlite_connections import SqliteConnections
 from engine.storage.delta import Published
 from wire.errors import DataCorrupted
 
-#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5: privileges. 6: notes.
+#: The format of the tables. 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5:
+#: privileges. 6: notes.
 _FORMAT: Final = 6
 _SCHEMA: Final = (
     "create table if not exists meta (key text primary key, value integer not null) strict",
@@ -50,7 +51,7 @@ _SCHEMA: Final = (
     ) strict, without rowid""",
     "create index if not exists touched_by_stamp on touched (stamp)",
 )
-#: What makes an older format this one, after `_SCHEMA`.
+#: Statements that upgrade an older format, after `_SCHEMA`.
 _UPGRADES: Final = {1: ("alter table schemas add column comment text",), 2: (), 3: (), 4: (), 5: ()}
 _STEPS: Final[dict[StepKind, str]] = {
     "put schema": "insert or replace into schemas values (?, ?, ?)",
@@ -88,7 +89,9 @@ _QUESTIONS: Final[dict[Question, str]] = {
 
 
 class SqliteDatabase:
-    """`engine.catalog.store.catalog_database.CatalogDatabase`. tables: the folder of stored tables."""
+    """The `engine.catalog.store.catalog_database.CatalogDatabase` in a SQLite file. tables: the folder of stored
+    tables.
+    """
 
     near = True
 
@@ -96,7 +99,7 @@ class SqliteDatabase:
         self._path = path
         self._tables = tables
         self._difference = Difference(tables)
-        #: What was read last.
+        #: The state that was read last.
         self._latest = Snapshot(stamp=-1)
         self.connections = SqliteConnections(path, self._prepare)
         with ExitStack() as opened:
@@ -214,7 +217,7 @@ class SqliteDatabase:
         return int(connection.execute("select value from meta where key = ?", (key,)).fetchone()[0])
 
     def _advance(self, connection: sqlite3.Connection) -> Snapshot:
-        """The committed state, within a transaction that has changed nothing yet."""
+        """Return the committed state, within a transaction that has changed nothing yet."""
 
         def read(question: Question, values: Sequence[Any] = ()) -> Iterable[tuple[Any, ...]]:
             return connection.execute(_QUESTIONS[question], values)
@@ -223,7 +226,7 @@ class SqliteDatabase:
         return self._latest
 
     def _note(self, connection: sqlite3.Connection, marks: Marks, touched: Iterable[Touch]) -> None:
-        """Leave notes of what the transaction has written, and set the marks to what they are with it."""
+        """Note the keys of the rows that the transaction has written, and store the new marks."""
         connection.executemany(
             "insert or replace into touched values (?, ?, ?, ?)", [(*key, marks.stamp) for key in touched]
         )
@@ -231,7 +234,7 @@ class SqliteDatabase:
         connection.executemany("update meta set value = ? where key = ?", marks.values())
 
     def _snapshot(self, connection: sqlite3.Connection, stamp: int) -> Snapshot:
-        """All rows, within a transaction."""
+        """Read all rows, within a transaction."""
         return rows.snapshot(
             self._meta(connection, "version"),
             connection.execute("select name, oid, comment from schemas"),

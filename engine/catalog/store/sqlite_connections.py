@@ -1,14 +1,17 @@
-"""Connections to a catalog's SQLite file: transactions that wait for other processes as long as they may, and errors as ours.
+"""Connections to a catalog's SQLite file, with transactions that wait for other processes for a limited time, and
+translation of SQLite's errors.
 
-Three connections, so that what reads never waits for what writes: `asker` for the version alone, which is asked on the loop,
-`reader` for all else that reads, `writer` for transactions. In WAL mode readers and the one writer of all processes do not meet.
-WAL needs shared memory: the file must not lie on a network file system; members that share no disk use PostgreSQL.
+There are three connections, so that reads never wait for writes: `asker` reads only the version, on the event loop,
+`reader` does all other reads, `writer` runs transactions. In WAL mode readers do not block the one writer of all
+processes, nor the writer them. WAL needs shared memory: the file must not lie on a network file system; members that
+share no disk use PostgreSQL.
 
-Another process may hold SQLite's write lock for long (a shell with an open transaction, a member that was stopped). Each
-transaction waits for it for the same time, counted from when it was asked for and not from when its turn came; and from when one
-has found it locked until one gets through, those who come then wait a short time only. So all who wait are told together, and
-nobody waits for the sum of those before him, nor twice because a statement was not yet where it commits. Who waits does not keep
-an operation thread from other statements (`engine.catalog.store.request_clock.mark_waiting`).
+Another process may hold SQLite's write lock for long (a shell with an open transaction, a stopped member). Each
+transaction has the same timeout, counted from when it was requested and not from when its turn came. After one
+transaction has timed out, new ones wait only a short time until one succeeds. So all waiting transactions fail
+together, and none waits for the sum of those before it, nor twice because its statement had not yet reached its commit.
+A waiting transaction does not keep an operation thread from other statements
+(`engine.catalog.store.request_clock.mark_waiting`).
 """
 
 from __future__ import annotations
@@ -27,18 +30,21 @@ from engine.catalog.store.catalog_file import CatalogFile
 from engine.catalog.store.request_clock import mark_waiting, take_asked
 from wire.errors import DataCorrupted, DiskFull, IoError, SqlError
 
-#: How long a commit may wait for those of other members, from when it was asked for.
+#: How long a commit may wait for other processes, from the time of its request.
 _BUSY_SECONDS: Final = 10.0
-#: ... or so long, where they have been in the way for all that time already; and at least, where the call itself came late.
+#: The shorter time, for commits that begin while others have timed out already; also the minimum for calls that begin
+#: late.
 _LEAST_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 0.02
 
 
 class SqliteConnections:
-    """See the module's docstring. prepare: brings the file into its form, within a transaction of `writer`.
+    """The connections to one file (see the module's docstring).
 
-    asker: for what is asked on the loop; `asking` is held meanwhile. reader, writer: lent by `read` and `transaction`. file: what
-    the connections have open.
+    prepare: creates or upgrades the tables in the file, within a transaction of `writer`.
+    asker: for reads on the event loop; `asking` is held meanwhile.
+    reader, writer: lent by `read` and `transaction`.
+    file: the file that the connections have open.
     """
 
     def __init__(self, path: Path, prepare: Callable[[sqlite3.Connection], None]) -> None:
@@ -46,7 +52,7 @@ class SqliteConnections:
         self.asking = threading.Lock()
         self._reading = threading.Lock()
         self._writing = threading.Lock()
-        #: When a transaction gave up waiting for another process; None: one has got through since.
+        #: When a transaction last timed out waiting for another process; None: one has succeeded since.
         self._found_locked: float | None = None
         with self.translate_errors(), ExitStack() as opened:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,13 +72,15 @@ class SqliteConnections:
         return sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS)
 
     def _require_whole(self) -> None:
-        """Raise DataCorrupted where SQLite finds pages, indexes or values that do not fit together."""
+        """Raise DataCorrupted if SQLite's integrity check finds inconsistent pages, indexes or values."""
         found = [said for (said,) in self.writer.execute("pragma integrity_check(3)")]
         if found != ["ok"]:
             raise _corruption_error(self._path, "; ".join(found))
 
     def _enter_wal(self) -> None:
-        """The change of mode wants the file alone and does not wait for others as statements do."""
+        """Switch to WAL mode. This needs the file exclusively, and SQLite does not wait for other processes as it does
+        for statements, so it is retried.
+        """
         end = time.monotonic() + _BUSY_SECONDS
         while True:
             try:
@@ -92,10 +100,11 @@ class SqliteConnections:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection that writes, within a transaction whose changes are durable, in the file at the path, at the end.
+        """Lend the connection that writes, within a transaction. At the end its changes are durable, in the file at the
+        path.
 
-        Raises IoError where another process is in the way until this call's time is over, UndefinedFile where the file is no
-        more, StatementCompletionUnknown where it went in the last moment.
+        Raises IoError if another process holds the lock until this call's timeout, UndefinedFile if the file no longer
+        exists, StatementCompletionUnknown if it disappeared at the last moment.
         """
         asked = take_asked()
         if not self._writing.acquire(blocking=False):
@@ -152,13 +161,13 @@ class SqliteConnections:
 
     @contextmanager
     def translate_errors(self, asked: float | None = None) -> Iterator[None]:
-        """Raise what SQLite says as an error of ours. asked: when what wants to write was asked for."""
+        """Translate SQLite's errors into SqlErrors. asked: when a write was requested; None for reads."""
         try:
             yield
         except msgspec.MsgspecError as error:
             raise _corruption_error(self._path, f"a row cannot be read: {error}") from error
         except (sqlite3.Error, OSError) as error:
-            # The lowest byte is the kind, the others which of it.
+            # The lowest byte is the primary result code; the other bytes refine it.
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 if asked is not None:

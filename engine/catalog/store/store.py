@@ -1,24 +1,28 @@
-"""The catalog store: a member's view of the catalog database that it may share with other members, and their commit point.
+"""The catalog store: a member's view of the catalog database that it may share with other members, and their commit
+point.
 
-The newest committed `Snapshot` that this member has seen is kept in memory and statements read only that. What it is worth
-is told by a version that grows with every commit of any member: before a statement begins, `is_current` asks for it, and
-`refresh` reads the rows anew where it has moved. So a statement sees everything that was committed, on whichever member,
-before it began, which is what READ COMMITTED promises to a client whose next connection lands elsewhere.
+The store keeps the newest committed `Snapshot` that this member has seen in memory, and statements read only that. A
+version that grows with every commit of any member tells whether it is current: before a statement begins, `is_current`
+reads the version, and `refresh` reads the rows again if it has changed. So a statement sees everything that was
+committed, on any member, before it began. READ COMMITTED promises this to a client whose next connection goes to
+another member.
 
-A commit is optimistic: under the database's own lock it begins on the newest state, replays the transaction's changes onto
-it (`engine.catalog.replay`; a conflict is 40001), writes them together with the next version, and only then shows the result. What
-it decides about the files of tables is visible from then on; Delta's logs follow in the background (`engine.storage`).
+A commit is optimistic. Under the database's own lock it begins on the newest state, replays the transaction's changes
+onto it (`engine.catalog.replay`; a conflict is 40001), writes them together with the next version, and only then makes
+the result visible. Its decisions about the files of tables are visible from then on; Delta's logs follow in the
+background (`engine.storage`).
 
-What the question costs depends on where the database lies (`engine.catalog.store.sqlite`, `.store_postgres`):
+The cost of the version check depends on the database (`engine.catalog.store.sqlite`, `.postgres`):
 
-- SQLite: one row from a page that is in memory, 4 microseconds; `pragma data_version`, which exists for this, takes as long
-  and tells less (it moves with OIDs too). It is asked on the caller's thread.
-- PostgreSQL: one round trip a statement, off the loop. Statements that ask at the same time share one (a question that was
-  asked after I came is as good as mine), so that the catalog database sees at most one question at a time from a member.
+- SQLite: one row from a page in memory, 4 microseconds; `pragma data_version`, which exists for this purpose, takes as
+  long and tells less (it changes with OIDs too). The check runs on the caller's thread.
+- PostgreSQL: one round trip a statement, off the event loop. Statements that check at the same time share one round
+  trip (a check that began after the statement arrived is as good as its own), so the catalog database sees at most one
+  check at a time from a member.
 
-Rejected for PostgreSQL: LISTEN/NOTIFY, and a time to live. Both are cheaper and late: a client that created a table here
-and reads it there a millisecond later, through a load balancer, would be told that it does not exist. Where members share
-no disk, a statement costs milliseconds already; the round trip is the price of the promise.
+Rejected for PostgreSQL: LISTEN/NOTIFY, and a time to live. Both are cheaper and late: a client that creates a table on
+one member and reads it on another a millisecond later, through a load balancer, would be told that it does not exist.
+Where members share no disk, a statement costs milliseconds already; the round trip is the price of the promise.
 """
 
 from __future__ import annotations
@@ -47,14 +51,14 @@ from engine.common.supervised import Background
 from engine.storage.in_flight_files import IN_FLIGHT_FILES, Keeper
 from wire.errors import DataCorrupted, DuplicateTable, SerializationFailure, SqlError
 
-#: What a location in PostgreSQL begins with.
+#: The prefixes of a location in PostgreSQL.
 URL_SCHEMES: Final = ("postgresql://", "postgres://")
 
 
 def open_database(location: Path | str, tables: Path) -> CatalogDatabase:
-    """Open PostgreSQL for a URL, else a SQLite file, and make what is missing in it.
+    """Open PostgreSQL for a URL, else a SQLite file, and create what is missing in it.
 
-    Imported late: psycopg takes a tenth of a second to import.
+    The modules are imported late: psycopg takes a tenth of a second to import.
     """
     if is_url(location):
         from engine.catalog.store.postgres import PostgresDatabase
@@ -66,7 +70,7 @@ def open_database(location: Path | str, tables: Path) -> CatalogDatabase:
 
 
 def is_url(location: Path | str) -> bool:
-    """Whether a catalog's location is in PostgreSQL."""
+    """Return whether a catalog's location is in PostgreSQL."""
     return isinstance(location, str) and location.startswith(URL_SCHEMES)
 
 
@@ -75,14 +79,16 @@ def _beside(location: Path | str) -> Path:
 
 
 class CatalogStore:
-    """See the module's docstring. All methods may be called from any thread.
+    """A member's catalog store (see the module's docstring). All methods may be called from any thread.
 
-    location: a file, or a postgresql:// URL. tables: the folder of stored tables, as this member sees it; None: `tables`
-    beside the catalog's file, or in the working folder. allow_empty: go on where nothing was ever committed to the catalog and
-    the folder holds tables with rows. connect: opens the database that lies at the location.
+    location: a file, or a postgresql:// URL.
+    tables: the folder of stored tables, as this member sees it; None: `tables` beside the catalog's file, or in the
+        working folder.
+    allow_empty: whether to continue if nothing was ever committed to the catalog and the folder holds tables with rows.
+    connect: opens the database at the location.
     snapshot: the newest committed state that was seen.
-    Raises DataCorrupted for a database that is damaged, was written by a later release, or has lost its tables; IoError for one
-    that is not there.
+    Raises DataCorrupted for a database that is damaged, was written by a later release, or has lost its tables; IoError
+    for one that cannot be reached.
     """
 
     def __init__(
@@ -95,7 +101,7 @@ class CatalogStore:
     ) -> None:
         self.tables = (tables or _beside(location)).absolute()
         self._database = connect(location, self.tables)
-        #: Of the threads that it has; other loops of the member's join them.
+        #: The store's background threads; other background loops of the member join them.
         self.background = Background()
         self._publisher = Publisher(self.publish, self.background.supervise("publisher"))
         self._keeper = Keeper(self.tables, self.background.supervise("keeper"))
@@ -106,7 +112,7 @@ class CatalogStore:
         self._asking = threading.Lock()
         self._asked = 0
         self._answered = 0
-        #: When it was found out last that `snapshot` was the newest, by `time.monotonic`.
+        #: When `snapshot` was last found to be the newest, by `time.monotonic`.
         self._newest_at = 0.0
         self._away: SqlError | None = None
         self._declared: tuple[Table, ...] = ()
@@ -115,8 +121,9 @@ class CatalogStore:
             self._require_no_rows(location)
 
     def _require_no_rows(self, location: Path | str) -> None:
-        """A catalog that was lost, and made anew by this start, would be taken for one of no tables, and its next commits would
-        give numbers again that the tables' logs have."""
+        """Refuse to start on an empty catalog beside tables with rows. Such a catalog was lost and created again: it
+        would have no tables, and its commits would assign numbers again that the tables' logs have.
+        """
         lost = next(folders_with_rows(self.tables), None)
         if lost is not None:
             self._database.close()
@@ -130,8 +137,8 @@ class CatalogStore:
     def declare(self, tables: Sequence[Table]) -> None:
         """Show these tables of the topology in every snapshot; they are not stored. Called once, before any statement.
 
-        A name that the catalog has already is refused (DuplicateTable): whichever of the two won, somebody would read rows
-        that he did not mean. One that is stored later, by a member that has not been given the file, is hidden.
+        A name that the catalog has already is refused (DuplicateTable): otherwise some client would read rows of the
+        wrong table. A relation that is stored later, by a member that does not have the topology file, is hidden.
         """
         for table in tables:
             if (table.schema, table.name) in self.snapshot.relations:
@@ -143,9 +150,10 @@ class CatalogStore:
         self.snapshot = self.snapshot.with_declared(self._declared)
 
     def is_current(self, since: float | None = None) -> bool:
-        """Whether `snapshot` is known to be the newest, found out without waiting; where False, `refresh`.
+        """Return whether `snapshot` is known to be the newest, without waiting; if False, the caller calls `refresh`.
 
-        since: by `time.monotonic`; a snapshot that was the newest after that will do. None: the newest of now.
+        since: a time of `time.monotonic`; a snapshot that was the newest after that is good enough. None: it must be
+        the newest now.
         """
         if since is not None and since < self._newest_at:
             return True
@@ -156,11 +164,12 @@ class CatalogStore:
         return True
 
     def refresh(self) -> None:
-        """Make `snapshot` one that holds everything committed before this call. May block."""
+        """Update `snapshot` so that it includes everything committed before this call. May block."""
         asked = self._asked
         with self._asking:
             if self._answered > asked:
-                # While the database is away, the last of many would otherwise wait as long as all before it together.
+                # While the database is unreachable, the last of many callers would otherwise wait for the sum of their
+                # timeouts.
                 if self._away is not None:
                     raise copy_error(self._away)
                 return
@@ -177,33 +186,36 @@ class CatalogStore:
                 self._answered = question
 
     def next_oid(self) -> int:
-        """A new OID, never given again, by any member, even when its transaction rolls back."""
+        """Return a new OID. It is never assigned again, by any member, even if its transaction rolls back."""
         return self._database.next_oid()
 
     def advance(self, sequence: NumberSequence, count: int) -> Block:
-        """The sequence's next values, at most `count`, durable and given to nobody else, whatever becomes of the
-        transaction that asked. Raises SequenceGeneratorLimitExceeded."""
+        """Return the sequence's next values, at most `count`. They are durable and returned to no other caller,
+        whatever the outcome of the transaction that asked. Raises SequenceGeneratorLimitExceeded.
+        """
         before = self._database.count(sequence.counter, lambda at: counters.advance(sequence, at, count)[1])
         return counters.advance(sequence, before, count)[0]
 
     def set_counter(self, sequence: NumberSequence, count: Count) -> None:
-        """setval: the next value is `count.value`, or the one after it where that was `called`."""
+        """Set a sequence (setval): the next value is `count.value`, or the one after it if that was `called`."""
         self._database.count(sequence.counter, lambda _at: count)
 
     def read_sequence(self, sequence: NumberSequence) -> Count:
-        """Where the sequence stands."""
+        """Return the state of the sequence's counter."""
         return self._database.read_counter(sequence.counter) or Count(sequence.first, called=False)
 
     def commit(self, changes: Iterable[AnyChange]) -> Snapshot:
-        """Make a transaction's changes durable and visible. Raises SerializationFailure; then nothing was changed."""
+        """Make a transaction's changes durable and visible. Raises SerializationFailure; nothing was changed then."""
         [outcome] = self.commit_group([changes])
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
     def commit_group(self, group: Sequence[Iterable[AnyChange]]) -> Sequence[CommitOutcome]:
-        """Make the changes of several transactions durable and visible, all at once: as if they committed one after the other.
-        Returns what each comes to; one that fails has changed nothing. What it raises is true of all that change anything."""
+        """Make the changes of several transactions durable and visible, all at once, as if they committed one after the
+        other. Returns the outcome of each; one that fails has changed nothing. An error that this method raises applies
+        to all transactions with changes.
+        """
         lasting = [[change for change in changes if change.key[0] != TEMPORARY] for changes in group]
         writing = [at for at, changes in enumerate(lasting) if not all(isinstance(change, Guard) for change in changes)]
         outcomes: list[CommitOutcome] = [self.snapshot] * len(lasting)
@@ -218,17 +230,17 @@ class CatalogStore:
         return outcomes
 
     def _check_guards(self, guards: Sequence[AnyChange]) -> CommitOutcome:
-        """The commit of a transaction that has only read."""
+        """Commit a transaction that has only read."""
         try:
             if guards:
                 self.refresh()
                 replay(self.snapshot, guards)
-        except Exception as error:  # noqa: BLE001 - it is raised to whoever commits, and the others of the group have committed
+        except Exception as error:  # noqa: BLE001 - it is raised to its session; the rest of the group has committed
             return error
         return self.snapshot
 
     def _note_commits(self, commits: Sequence[tuple[Sequence[AnyChange], CommitOutcome]]) -> None:
-        """Show what was committed, and tell whoever goes on with it."""
+        """Show the committed state, and notify the publisher and the watcher of commits."""
         data: list[DataChange] = []
         for changes, outcome in commits:
             if isinstance(outcome, Snapshot):
@@ -245,9 +257,9 @@ class CatalogStore:
             self.watch(Counter(change.location for change in data for _ in change.files.added))
 
     def publish(self) -> None:
-        """Bring Delta's logs up to what is committed (`engine.catalog.store.publication`), whoever committed it. May block.
+        """Publish all commits of all members to Delta's logs (`engine.catalog.store.publication`). May block.
 
-        One table's failure, whatever it is, does not keep the others from it. Raises the first one's error.
+        A failure for one table, of any kind, does not stop the publication of others. Raises the first error.
         """
         decisions = self._database.decisions()
         failed: list[Exception] = []
@@ -266,17 +278,23 @@ class CatalogStore:
             try:
                 for _ in publication:
                     pass
-            except Exception as error:  # noqa: BLE001 - it is told, and the others' turn comes
+            except Exception as error:  # noqa: BLE001 - it is raised later; other tables go on
                 failed.append(error)
         self._show(self._database.load())
 
     def pending_commits(self) -> Mapping[str, int]:
-        """How many commits each table's Delta log does not have yet, by location; none are left out."""
+        """Return how many commits each table's Delta log does not have yet, by location, without zeros."""
         return Counter(decision.location for decision in self._database.decisions())
 
     def statistics(self) -> dict[str, int]:
-        """stored: tables. unpublished: those with other files than Delta's logs say yet. failing: whether publishing fails
-        (0, 1). publish_...: of the publisher, about this member's commits. commits, commit_conflicts: since the member's start."""
+        """Return counters.
+
+        stored: tables.
+        unpublished: tables whose Delta logs do not have all changes yet.
+        failing: whether publishing fails (0, 1).
+        publish_...: the publisher's, about this member's commits.
+        commits, commit_conflicts: since the member's start.
+        """
         stored = [table.storage for table in self.snapshot.tables() if table.storage is not None]
         unpublished = sum(1 for storage in stored if storage.added or storage.removed)
         publisher = self._publisher.statistics()
@@ -293,18 +311,20 @@ class CatalogStore:
         }
 
     def start_publishing(self) -> None:
-        """Publish in the background from now on: what a crash left, and each commit soon after it. And show other members
-        what is under way here."""
+        """Start publishing in the background: changes left over from a crash, and each commit soon after it. Also start
+        to show other members the files in flight here.
+        """
         self._publisher.start()
         self._keeper.start()
 
     def vacuum(self, locations: Sequence[str], retention: float) -> Iterable[Swept]:
-        """Remove files that tables have no more (`engine.catalog.store.sweep`), a table at a time. retention: seconds. Blocks.
-        Raises SqlError."""
+        """Remove files that tables no longer have (`engine.catalog.store.sweep`), a table at a time. retention:
+        seconds. Blocks. Raises SqlError.
+        """
         return Vacuum(self._database, self.tables, time.time() - retention).tables(locations)
 
     def vacuum_strays(self, retention: float) -> Strays:
-        """Remove folders of tables that never were. Blocks. Raises SqlError."""
+        """Remove folders of tables that were never committed. Blocks. Raises SqlError."""
         return Vacuum(self._database, self.tables, time.time() - retention).strays()
 
     def _count(self, name: str) -> None:
@@ -312,8 +332,9 @@ class CatalogStore:
             self._counts[name] += 1
 
     def _show(self, snapshot: Snapshot) -> None:
-        """Two threads may come with states of different age. One of the same age says the same, in other words where tables
-        were published meanwhile."""
+        """Make a snapshot the current one unless it is older, since two threads may arrive with states of different
+        age. A state of the same version has the same contents; it may differ if tables were published meanwhile.
+        """
         with self._lock:
             if snapshot.version >= self.snapshot.version:
                 self.snapshot = snapshot.with_declared(self._declared) if self._declared else snapshot

@@ -1,4 +1,6 @@
-"""Stored tables as a session's transaction changes them: new ones, and the files that come to them and go from them."""
+"""Changes of stored tables by a session's transaction: new tables, and the files that it adds to tables and removes
+from them.
+"""
 
 from __future__ import annotations
 
@@ -30,21 +32,22 @@ class StoredTables:
         self._claims = claims
 
     def create_table(self, table: Table, *, partition_by: Sequence[str] = (), sort_by: Sequence[str] = ()) -> Table:
-        """A new stored table without rows, recorded; also a temporary one. May block on the disk.
+        """Create a stored table without rows, which may be temporary. May block on the disk.
 
-        table: its oid, schema, name, columns and constraints; where its files are is decided here. partition_by, sort_by:
-        columns by the names that files call them. Returns the table as the catalog has it now.
-        Raises DuplicateTable, FeatureNotSupported for a type that files cannot hold.
+        table: its oid, schema, name, columns and constraints; this method decides the location of its files.
+        partition_by, sort_by: columns by the names in the files.
+        Returns the table as the catalog has it now. Raises DuplicateTable, FeatureNotSupported for a type that files
+        cannot hold.
         """
         stored = self._create_storage(table, partition_by, sort_by)
         self._put_stored(stored, replacing=False)
         return stored
 
     def rewrite_table(self, before: Table, table: Table) -> Table:
-        """`before`, as the catalog has it, defined anew as `table` and without rows, in a folder of its own: whoever calls
-        writes them all anew, with `change_data` on the table that is returned. May block on the disk.
+        """Replace `before`, as the catalog has it, by `table`, without rows and in a folder of its own. The caller then
+        writes all rows with `change_data` on the returned table. May block on the disk.
 
-        It conflicts with whatever else changes the table's files meanwhile. Raises FeatureNotSupported.
+        It conflicts with any concurrent change of the table's files. Raises FeatureNotSupported.
         """
         assert before.storage is not None, "a stored table"
         stored = self._create_storage(table, before.storage.partition_by, before.storage.sort_by)
@@ -82,16 +85,21 @@ class StoredTables:
         appends_only: bool,
         whole: bool = False,
     ) -> None:
-        """Files come to a stored table and go from it: seen by this session at once, by others at the commit.
+        """Add files to a stored table and remove files from it. This session sees the change at once, others after the
+        commit.
 
-        table: as the statement saw it, in the catalog (`current`); its own changes of the table are in it. added: what a
-        `TableWriter` of the table has finished. They are this catalog's from the call on, whatever it raises: it removes them
-        if the change is taken back, and whoever called must not, since nobody may know whether a commit has taken place.
-        removed: paths below the table's folder. appends_only: the rows depend on nothing that is in the table: nobody's
-        commit can conflict. whole: they depend on all that is in it (a key was checked): any other commit to the table
-        conflicts. Neither: only a commit that removes one of `removed` conflicts; where there are none, `whole` is meant.
+        table: as the statement saw it in the catalog (`current`), including this session's own changes of the table.
+        added: the finished files of a `TableWriter` of the table. The catalog owns them from this call on, even if the
+            call raises: it removes them if the change is rolled back. The caller must not remove them, since it may be
+            unknown whether a commit has taken place.
+        removed: paths below the table's folder.
+        appends_only: whether the rows are independent of the table's content: no other commit conflicts.
+        whole: whether the rows depend on the whole content (a key was checked): any other commit to the table
+            conflicts.
+        If neither is set, only a commit that removes one of `removed` conflicts; if `removed` is empty, `whole` is
+        implied.
 
-        Raises SerializationFailure; InternalError when a path that is to be removed is not one of the table's.
+        Raises SerializationFailure; InternalError if a path to remove is not one of the table's.
         """
         change = DataChange(table, FileChange(tuple(added), tuple(removed)), whole or not (appends_only or removed))
         if not change.files:
@@ -104,10 +112,11 @@ class StoredTables:
         self._visible.record(change)
 
     def guard(self, table: Table, *, whole: bool = False) -> None:
-        """The rows of a stored table were read FOR UPDATE, in the transaction that is open: it commits only if no other commit
-        has taken away one of the files that they were in. May block when the version was never opened before.
+        """Record that the open transaction has read rows of a stored table FOR UPDATE: it commits only if no other
+        commit has removed one of the files with these rows. May block if the version was never opened before.
 
-        table: as the statement saw it. whole: it depends on what is not in the table, too: no commit may have added to it.
+        table: as the statement saw it. whole: whether the transaction also depends on rows that are not in the table,
+        so that no other commit may have added any.
         """
         known = (change for change in self._pending.changes if isinstance(change, Guard))
         if table.schema == TEMPORARY or any(
@@ -118,20 +127,22 @@ class StoredTables:
         self._pending.changes.append(Guard(table, tuple(tables.data_files(table)), whole))
 
     def forget_guards(self) -> None:
-        """Drop the guards: what was read may have changed."""
+        """Drop the guards: the rows that were read may have changed."""
         self._pending.forget_guards()
         self._visible.forget_changes()
 
     def keep_statistics(self, table: Table, statistics: TableStatistics) -> None:
-        """Record ANALYZE's statistics of a table, as the statement saw it; seen by others at the commit."""
+        """Record ANALYZE's statistics of a table, as the statement saw it. Other sessions see them after the commit."""
         self._visible.record(Analysis(table, statistics))
 
     def files(self, table: Table) -> Sequence[DataFile]:
-        """A stored table's files. May block."""
+        """Return a stored table's files. May block."""
         return tuple(tables.data_files(table).values())
 
     def own_files(self, table: Table) -> Sequence[str]:
-        """The files of a table that are the transaction's own: paths below its folder. All of a temporary table's. May block."""
+        """Return the files of a table that the transaction has written, as paths below the table's folder. For a
+        temporary table, all of its files. May block.
+        """
         if table.schema == TEMPORARY:
             return [file.path for file in self.files(table)]
         location = location_of(table)
@@ -139,8 +150,9 @@ class StoredTables:
         return [file.path for file in whole[location].added] if location in whole else []
 
     def appended_files(self, table: Table) -> Sequence[DataFile]:
-        """The files that the latest statements of the open transaction have added to a stored table, if they did nothing else with
-        it and defined nothing, oldest first."""
+        """Return the files that the latest statements of the open transaction have added to a stored table, oldest
+        first. The search ends at a statement that has removed files of the table or changed a definition.
+        """
         location, added = location_of(table), list[Sequence[DataFile]]()
         for change in reversed(self._pending.changes if self._visible.in_transaction else ()):
             if not isinstance(change, DataChange | Guard | KeptRows):
@@ -152,17 +164,21 @@ class StoredTables:
         return [file for files in reversed(added) for file in files]
 
     def own_folders(self) -> set[str]:
-        """Folders of tables that nobody else knows. May be asked from any thread."""
+        """Return the folders of tables that no other session knows. May be called from any thread."""
         own = (location_of(relation) for relation in list(self._visible.temporary.relations.values()))
         return {*self._pending.made, *(location for location in own if location is not None)}
 
     def is_new(self, table: Table) -> bool:
-        """Whether this transaction has made a stored table, or taken all its rows away."""
+        """Return whether this transaction has created a stored table, or made a change to it that depends on all of its
+        rows, as the removal of all rows does.
+        """
         emptied = {c.location for c in list(self._pending.changes) if isinstance(c, DataChange) and c.whole}
         return location_of(table) in self.own_folders() | emptied
 
     def contested_folders(self) -> set[str]:
-        """Folders of tables whose commits by others may fail this transaction. May be asked from any thread."""
+        """Return the folders of tables for which a commit of another session may make this transaction fail. May be
+        called from any thread.
+        """
         changes = [change for change in list(self._pending.changes) if isinstance(change, DataChange)]
         return {change.location for change in changes if change.whole or change.files.removed}
 

@@ -1,28 +1,28 @@
-"""Removing what no reader can name any more: files of tables, and folders of tables that never were.
+"""Removal of files that no reader can name any more: files of tables, and folders of tables that were never committed.
 
-A file of a table is removed when all of this holds:
+A file of a table is removed if all of the following holds:
 
-- the catalog does not name it: not the pinned version, not a decision that waits, not the newest version of Delta's log
-  (published, and not pinned yet);
-- it was not taken away a short while ago: a reader that began before may have it in its plan;
-- nothing of this member's is about to name it (`underway`);
-- it is old: another member that is about to name it touches it every few minutes, and one that writes it does too.
+- the catalog does not name it: neither the pinned version, nor a pending decision, nor the newest version of Delta's
+  log (published, and not pinned yet);
+- it was not taken out of the table a short while ago: a reader that began before may have it in its plan;
+- nothing on this member is about to name it (`IN_FLIGHT_FILES`);
+- it is old: another member that is about to name it touches it every few minutes, and so does one that writes it.
 
 Nothing is removed while a backup copies (`engine.storage.claims.Hold`).
 
-The folder of a statement that crashed (`StagingArea`) goes with its files, by the same rules.
+The folder of a statement that crashed (`StagingArea`) is removed with its files, by the same rules.
 
-Short and old are the same `retention`. What is there is listed before the catalog is asked, never after, and so is what is under
-way: what is committed in between is then named. (What is under way is young, unless the machine has slept and nobody has touched it
-yet.) When a file was taken away is told by the tombstones of Delta's log, by the time of the log's file: not
-by the file's own, which is that of its writing.
+"A short while ago" and "old" are the same `retention`. Files, and files in flight, are listed before the catalog is
+read, never after: a file that is committed in between is then named by the catalog. (Files in flight are young, unless
+the machine has slept and no member has touched them yet.) The tombstones of Delta's log tell when a file was taken out
+of a table, by the modification time of the log's file; the time of the data file itself is that of its writing.
 
-A folder that the catalog does not know is removed when nothing in it is young and its log has no decision: then nobody has
-ever committed a row to it (a CREATE or a rewrite that crashed, a temporary table of a member that did). One with decisions is
-somebody's table, in a catalog that was put back to an earlier day, say. It is left, and told.
+A folder that the catalog does not know is removed if nothing in it is young and its log has no decision: then no row
+was ever committed to it (a CREATE or a rewrite that crashed, a temporary table of a member that did). A folder with
+decisions is somebody's table, for example if the catalog was restored from an earlier day. It is kept and reported.
 
-Rejected: delta-rs' own vacuum. It counts in whole hours, knows neither the catalog's decisions nor what is under way, and goes by
-the time that a file was written, where the log has forgotten its tombstone.
+Rejected: delta-rs' own vacuum. It counts in whole hours, knows neither the catalog's decisions nor the files in flight,
+and uses the time that a file was written if the log has forgotten its tombstone.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from engine.catalog.store.rows import Decision
 
 _COMMIT: Final = re.compile(r"\d{20}\.json")
-#: How `tables.create` names folders: nothing else that lies there is ours.
+#: The folder names that `tables.create` makes: other folders are not Sluice's.
 _LOCATION: Final = re.compile(r"[0-9a-f]{32}")
-#: Later than every folder was dropped.
+#: A time later than any drop.
 _EVER: Final = 1 << 53
 
 
@@ -67,7 +67,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """The result of sweeping a table: what was removed. left: files that the table has."""
+    """The result of sweeping a table: the number of removed files and their bytes. left: the number of files that the
+    table has.
+    """
 
     location: str
     files: int
@@ -77,24 +79,27 @@ class Swept:
 
 @dataclass(frozen=True, slots=True)
 class Strays:
-    """Folders that the catalog does not know. kept: those that hold committed rows."""
+    """Folders that the catalog does not know. kept: those with committed rows."""
 
     removed: Sequence[str] = ()
     kept: Sequence[str] = ()
 
 
 class Vacuum:
-    """One run. Made before the catalog is asked anything; blocks. before: seconds since 1970; what changed later stays."""
+    """One run of the sweep. It is made before the catalog is read; its methods block. before: seconds since 1970; files
+    changed later are kept.
+    """
 
     def __init__(self, database: CatalogDatabase, root: Path, before: float) -> None:
         self._database = database
         self._root = root
         self._before = before
-        #: Asked first: a backup that begins later reads a catalog that does not name what is removed here.
+        #: The hold is checked first: a backup that begins later reads a catalog that does not name the files removed
+        #: here.
         self._held = is_held(root)
 
     def tables(self, locations: Sequence[str]) -> Iterator[Swept]:
-        """Remove dead files of these tables, those that are still there. Raises SqlError."""
+        """Remove dead files of those of these tables that still exist. Raises SqlError."""
         listed = () if self._held else locations
         found = {location: list(_old_files(self._root / location, self._before)) for location in listed}
         areas = {location: list(_old_areas(self._root / location, self._before)) for location in locations}
@@ -109,7 +114,7 @@ class Vacuum:
                 _remove_empty(areas[location])
 
     def strays(self) -> Strays:
-        """Remove folders of tables that nobody knows. Raises IoError."""
+        """Remove folders of tables that the catalog does not know. Raises IoError."""
         if self._held:
             return Strays()
         there = [path for path in _folders(self._root) if _is_old(path, self._before)]
@@ -122,12 +127,14 @@ class Vacuum:
         for path in strange:
             if path.name not in kept:
                 tables.discard(self._root, path.name)
-        # Claims of transactions whose members are gone.
+        # Claims of transactions whose members have died.
         _remove_empty(_old_areas(self._root, self._before))
         return Strays([path.name for path in strange if path.name not in kept], kept)
 
     def _state(self) -> tuple[Sequence[Decision], Snapshot]:
-        """In this order: what is settled in between is in the version that the snapshot pins."""
+        """Read the decisions and then the snapshot. In this order a decision that is settled in between is in the
+        version that the snapshot pins.
+        """
         return self._database.decisions(), self._database.load()
 
     def _sweep(self, table: Table, found: Sequence[Found], number: int, decisions: Sequence[Decision]) -> Swept:
@@ -143,8 +150,10 @@ class Vacuum:
         return Swept(location, len(dead), sum(file.size for file in dead), left)
 
     def _named_paths(self, table: Table, number: int) -> set[str]:
-        """The paths that the catalog and Delta's log name. number: of the catalog's last commit. Raises DataCorrupted where the
-        log has a later one: a catalog of yesterday does not know what is dead."""
+        """Return the paths that the catalog and Delta's log name. number: of the catalog's last commit. Raises
+        DataCorrupted if the log has a later one: a catalog that was restored from an earlier time does not know which
+        files are dead.
+        """
         assert table.storage is not None, "a stored table"
         newest = readable_version(self._database, Path(table.path), table.storage.version)
         if newest.published.number > number:
@@ -157,8 +166,9 @@ class Vacuum:
 
 
 def _decided_paths(table: Table, decisions: Sequence[Decision]) -> set[str]:
-    """The files that decisions add, and that may be in no version of Delta's yet: also those that a later decision takes away, and
-    those of decisions that were made after these were read."""
+    """Return the files that decisions add and that may not be in any Delta version yet. They include files that a later
+    decision removes, and those of decisions that were made after `decisions` were read.
+    """
     assert table.storage is not None, "a stored table"
     decided = (made.files.added for made in decisions if made.location == table.storage.location)
     return {file.path for added in (*decided, table.storage.added) for file in added}
@@ -168,11 +178,13 @@ def _by_location(snapshot: Snapshot) -> dict[str, Table]:
     return {table.storage.location: table for table in snapshot.tables() if table.storage is not None}
 
 
-# -- what stays ------------------------------------------------------------------------------------------------------
+# -- kept files ------------------------------------------------------------------------------------------------------
 
 
 def _taken_away(folder: Path, since: float) -> Iterator[str]:
-    """The files that versions since then have no more. Commits are in the log for a week, longer than any retention."""
+    """Yield the files that versions since that time have removed. Commits stay in the log for a week, longer than any
+    retention.
+    """
     for path in (folder / delta.LOG).iterdir():
         status = _status(path) if _COMMIT.fullmatch(path.name) else None
         if status is not None and status.st_mtime >= since:
@@ -183,13 +195,16 @@ def _taken_away(folder: Path, since: float) -> Iterator[str]:
 
 
 def folders_with_rows(root: Path) -> Iterator[str]:
-    """Folders of tables to which somebody has committed rows, by their logs: what a catalog that is empty has lost. Blocks."""
+    """Return the folders of tables whose logs have committed rows. If the catalog is empty, it has lost these tables.
+    Blocks.
+    """
     return (path.name for path in _folders(root) if _has_decisions(path))
 
 
 def _has_decisions(folder: Path) -> bool:
-    """Whether somebody has ever committed rows to a table; also where its log cannot be read, but has more than the version that
-    CREATE makes, which a power failure may have torn."""
+    """Return whether rows were ever committed to a table. True also if the log cannot be read, but has more than the
+    version that CREATE makes, which a power failure may have torn.
+    """
     if not (folder / delta.LOG).exists():
         return False
     try:
@@ -198,11 +213,11 @@ def _has_decisions(folder: Path) -> bool:
         return any(int(path.stem) > 0 for path in (folder / delta.LOG).iterdir() if _COMMIT.fullmatch(path.name))
 
 
-# -- what is there ---------------------------------------------------------------------------------------------------
+# -- present files ---------------------------------------------------------------------------------------------------
 
 
 def _old_files(folder: Path, before: float) -> Iterator[Found]:
-    """The Parquet files of a table that were written, and last touched, before then."""
+    """Yield the Parquet files of a table that were written, and last touched, before that time."""
     for base, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != delta.LOG]
         for name in names:
@@ -213,7 +228,7 @@ def _old_files(folder: Path, before: float) -> Iterator[Found]:
 
 
 def _old_areas(folder: Path, before: float) -> Iterator[Path]:
-    """The folders of statements that are over: those of others are touched."""
+    """Yield the folders of statements that are over; the folders of running statements are touched regularly."""
     underway = IN_FLIGHT_FILES.files()
     for path in folder.glob("_staging-*"):
         status = _status(path)
@@ -228,14 +243,14 @@ def _folders(root: Path) -> Collection[Path]:
 
 
 def _is_old(folder: Path, before: float) -> bool:
-    """Whether nothing in the folder is younger."""
+    """Return whether nothing in the folder is younger."""
     paths = (Path(base, name) for base, folders, names in os.walk(folder) for name in (*folders, *names))
     statuses = map(_status, (folder, *paths))
     return all(status is not None and status.st_mtime < before for status in statuses)
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """None where it is gone."""
+    """Return the status of a path; None if it is gone."""
     try:
         return path.stat()
     except FileNotFoundError:
@@ -244,7 +259,7 @@ def _status(path: Path) -> os.stat_result | None:
 
 def _remove_empty(folders: Iterable[Path]) -> None:
     for path in folders:
-        # What is in it still is young.
+        # A folder that is not empty has young files.
         with contextlib.suppress(OSError):
             disk.current_disk().remove_folder(path)
 

@@ -1,4 +1,4 @@
-"""The temporary relations of a session: no other session sees them, and they are never in the catalog database."""
+"""The temporary relations of a session. No other session sees them, and they are never in the catalog database."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ from engine.storage import tables
 
 
 class TemporaryRelations:
-    """relations: never changed in place, so that a savepoint is a reference. root: the folder of stored tables."""
+    """The temporary relations of one session. relations: never changed in place, so a savepoint is a reference. root:
+    the folder of stored tables.
+    """
 
     def __init__(self, root: Path) -> None:
         self.relations: dict[Key, StoredRelation] = {}
         self._root = root
-        #: A state, the temporary relations, and that state with them: the same object as long as both are.
+        #: A state, the temporary relations, and that state with them: the same object is returned while neither
+        #: changes.
         self._shown: tuple[Snapshot, dict[Key, StoredRelation], Snapshot] | None = None
-        #: What becomes of temporary tables at each commit, by OID; those that are gone do not count.
+        #: The ON COMMIT actions of temporary tables, by OID; entries of dropped tables are ignored.
         self._at_commit: dict[int, OnCommit] = {}
 
     def add_to(self, base: Snapshot) -> Snapshot:
-        """Return a state with the temporary relations, their types as they are in that state."""
+        """Return a snapshot with the temporary relations, whose types are as in that snapshot."""
         temporary = self.relations
         if not temporary:
             return base
@@ -37,7 +40,7 @@ class TemporaryRelations:
         return self._shown[2]
 
     def record(self, change: AnyChange) -> None:
-        """Make a change of a temporary relation."""
+        """Apply a change to a temporary relation."""
         relations = self.relations = dict(self.relations)
         match change:
             case DataChange():
@@ -55,19 +58,19 @@ class TemporaryRelations:
                 relations[change.key] = relation
 
     def plan_for_commit(self, table: Table, action: OnCommit) -> None:
-        """ON COMMIT of a temporary table."""
+        """Record the ON COMMIT action of a temporary table."""
         if action != "preserve":
             self._at_commit[table.oid] = action
 
     def due_at_commit(self) -> Sequence[tuple[Table, OnCommit]]:
-        """The temporary tables of which the commit that is about to take place leaves less."""
+        """Return the temporary tables whose rows or definition the next commit removes, each with its ON COMMIT action."""
         if not self._at_commit:
             return ()
         there = [table for table in self.relations.values() if isinstance(table, Table)]
         return [(table, self._at_commit[table.oid]) for table in there if table.oid in self._at_commit]
 
     def discard(self) -> None:
-        """Forget the temporary relations, and remove the folders of tables."""
+        """Drop the temporary relations, and remove the folders of tables."""
         temporary, self.relations = self.relations, {}
         self._at_commit.clear()
         for relation in temporary.values():

@@ -1,8 +1,9 @@
-"""A session's window on the catalog: the newest committed snapshot, its own uncommitted changes, its temporary objects.
+"""A session's view of the catalog: the newest committed snapshot, the session's own uncommitted changes, its temporary
+objects.
 
-What a statement sees is `engine.catalog.store.visible_catalog`'s. A commit begins on the newest state, where it meets what others
-have committed. Outside a transaction every change is committed at once; a statement that makes several, which are to be committed
-together, makes them within `statement`.
+`engine.catalog.store.visible_catalog` decides what a statement sees. A commit begins on the newest state, where it
+conflicts with the commits of other sessions or does not. Outside a transaction every change is committed at once; a
+statement that makes several changes, which are to be committed together, makes them within `statement`.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ _Token = tuple[int, dict[Key, StoredRelation], int]
 
 @dataclass(frozen=True, slots=True)
 class EndingTransaction:
-    """A transaction that is taken from its session to be committed. made: the folders that it has made. temporary: the temporary
-    relations with which it began."""
+    """A transaction taken from its session to be committed. made: the folders that it has made. temporary: the
+    temporary relations with which it began.
+    """
 
     changes: Sequence[AnyChange | KeptRows]
     made: Sequence[str]
@@ -41,16 +43,18 @@ class EndingTransaction:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has neither changed nor made anything."""
+        """Whether the transaction has neither changes nor folders."""
         return not self.changes and not self.made
 
 
 class SessionCatalog:
-    """Not thread-safe: one statement of a session at a time changes it. `commit` may block on the disk.
+    """The catalog of one session. Not thread-safe: only one statement of the session at a time changes it. `commit` may
+    block on the disk.
 
-    repeatable: whether the transaction that is open is to see one state; asked until it says so. creator: the OID of the role that
-    the session is, whose everything is that it creates. objects, tables, temporary, claims: what changes them. pending: what the
-    open transaction has changed.
+    repeatable: returns whether the open transaction is to see one state; it is called until it returns True.
+    creator: returns the OID of the session's role, which owns the objects that the session creates.
+    objects, tables, temporary, claims: the parts of the catalog that record changes.
+    pending: the changes of the open transaction.
     """
 
     def __init__(
@@ -80,8 +84,9 @@ class SessionCatalog:
         return bool(self.pending.changes or self.claims)
 
     def current(self) -> Snapshot:
-        """Return the snapshot that a statement sees which begins now. Raises SerializationFailure when another transaction has
-        committed a change to what this one changed."""
+        """Return the snapshot that a statement sees if it begins now. Raises SerializationFailure if another
+        transaction has committed a change to an object that this one changed.
+        """
         return self._visible.current()
 
     def one_state(self) -> AbstractContextManager[None]:
@@ -96,23 +101,30 @@ class SessionCatalog:
         raise InternalError(f"could not open relation with OID {oid}")
 
     def cache_key(self) -> tuple[int, int, int] | None:
-        """Equal keys see equal catalogs; None while this session's view is its own, and nothing may be cached."""
+        """Return a key such that equal keys have equal catalogs; None while the view has changes of this session, and
+        nothing may be cached.
+        """
         return self._visible.cache_key()
 
     def definition_key(self) -> tuple[int, int] | None:
-        """Equal keys see equal definitions, whatever rows the open transaction has changed; None where nothing may be concluded."""
+        """Return a key such that equal keys have equal definitions, whatever rows the open transaction has changed;
+        None if the view has temporary relations.
+        """
         return self._visible.definition_key()
 
     def write_kept(self, writer_bytes: int) -> None:
-        """Write the rows that are kept into files. May block on the disk. Raises SqlError, after which the transaction can only be
-        rolled back, as far as before the rows. writer_bytes: as `kept_bytes` of `TableWriter`."""
+        """Write the kept rows into files. May block on the disk. Raises SqlError; the transaction can then only be
+        rolled back, to a point before the rows. writer_bytes: as `kept_bytes` of `TableWriter`.
+        """
         self._visible.write_kept(writer_bytes)
 
     # -- transactions --------------------------------------------------------------------------------------------
 
     @contextmanager
     def statement(self) -> Iterator[None]:
-        """The changes of one statement: committed together where no transaction is open, taken back where it fails."""
+        """Hold one statement: its changes are committed together if no transaction is open, and rolled back if it
+        fails.
+        """
         if self.in_transaction:
             token = self.savepoint()
             try:
@@ -134,7 +146,9 @@ class SessionCatalog:
         self._visible.in_transaction = True
 
     def commit(self) -> None:
-        """Raises SerializationFailure; the transaction is then over, with nothing changed. Rows that were kept are written."""
+        """Commit the transaction. Kept rows have been written before. Raises SerializationFailure; the transaction has
+        then ended without changes.
+        """
         assert not self.pending.keeps_rows, "written before"
         ending = self.end()
         if ending.is_empty:
@@ -149,8 +163,10 @@ class SessionCatalog:
         self.settle(ending, changes, committed)
 
     def end(self) -> EndingTransaction:
-        """End the transaction, for one caller that commits or takes back what it has changed: a session that ends may roll back
-        while its commit still runs on a thread, and must not take back what that commits. A commit is followed by `settle`."""
+        """End the transaction, and return its changes to the one caller that commits them or rolls them back. A session
+        that ends may roll back while its commit still runs on a thread, and must not roll back the changes that are
+        being committed. After a commit the caller calls `settle`.
+        """
         changes, made = self.pending.take()
         begun, self._begun = self._begun, None
         self._visible.end_transaction()
@@ -160,8 +176,11 @@ class SessionCatalog:
     def settle(
         self, ending: EndingTransaction, changes: Sequence[AnyChange], outcome: Snapshot | BaseException
     ) -> None:
-        """The commit of a transaction is over. changes: as they were committed, without what is somebody else's to remove. outcome:
-        the state after it, or why it has failed. May block on the disk."""
+        """Finish the commit of a transaction. May block on the disk.
+
+        changes: as they were committed, without files that another transaction of the group removes.
+        outcome: the state after the commit, or its error.
+        """
         try:
             temporary = self.temporary.relations.values()
             settle_files(self._store.tables, changes, ending.made, outcome, temporary)
@@ -171,7 +190,7 @@ class SessionCatalog:
             self.claims.release()
 
     def rollback(self) -> None:
-        """May block where files were written."""
+        """Roll the transaction back. May block if files were written."""
         ending = self.end()
         if ending.temporary is not None:
             self.temporary.relations = ending.temporary
@@ -179,12 +198,14 @@ class SessionCatalog:
         self.claims.release()
 
     def savepoint(self) -> _Token:
-        # Rows that come after it stand by themselves.
+        # Rows that are appended later are kept as a change of their own.
         self.pending.close_kept()
         return self.mark()
 
     def mark(self) -> _Token:
-        """A savepoint for `rollback_to` before which no rows are kept that come after it."""
+        """Return a savepoint for `rollback_to` like `savepoint`, for a caller that ensures that rows appended later are
+        not merged with rows kept before it.
+        """
         return len(self.pending.changes), self.temporary.relations, len(self.pending.made)
 
     def rollback_to(self, token: _Token) -> None:

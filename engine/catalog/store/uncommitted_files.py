@@ -1,7 +1,7 @@
 """Removal of files that a transaction has written and that its commit does not need.
 
-Files that a change adds, and folders of tables that it makes, are removed when the change is taken back. A commit that fails
-because of a conflict is taken back; one of which nobody knows how it ended leaves everything where it is.
+The files that a change adds, and the folders of tables that it makes, are removed when the change is rolled back. A
+commit that fails because of a conflict is rolled back; a commit with unknown outcome leaves everything in place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wire.errors import IoError, SqlError, StatementCompletionUnknown
 
 
 def take_back(root: Path, changes: Iterable[AnyChange | KeptRows], made: Iterable[str]) -> None:
-    """Remove what changes that will never be committed have written. made: the folders that they have made."""
+    """Remove the files of changes that will never be committed. made: the folders that the changes have made."""
     for location in made:
         tables.discard(root, location)
     for change in changes:
@@ -28,8 +28,9 @@ def take_back(root: Path, changes: Iterable[AnyChange | KeptRows], made: Iterabl
 def remove_unused(
     root: Path, changes: Sequence[AnyChange], made: Iterable[str], present: Iterable[StoredRelation]
 ) -> None:
-    """Remove what the transaction itself did away with again: tables made and dropped, files added and removed.
-    present: the relations that there are after it."""
+    """Remove files and folders that the transaction itself has made obsolete: tables created and dropped, files added
+    and removed. present: the relations that exist after it.
+    """
     if made := tuple(made):
         live = {location_of(table) for table in present}
         for location in made:
@@ -50,8 +51,9 @@ def settle_files(
     outcome: Snapshot | BaseException,
     temporary: Iterable[StoredRelation],
 ) -> None:
-    """Remove what a commit leaves over. outcome: the state after it, or why it has failed. temporary: relations that stay, beside
-    those of the state."""
+    """Remove the files that a commit does not need. outcome: the state after it, or its error. temporary: relations
+    that stay, besides those of the state.
+    """
     if isinstance(outcome, Snapshot):
         remove_unused(root, changes, made, (*outcome.relations.values(), *temporary))
     elif has_surely_failed(outcome):
@@ -59,7 +61,7 @@ def settle_files(
 
 
 def has_surely_failed(error: BaseException) -> bool:
-    """Whether a commit that ended so has surely not taken place."""
+    """Return whether a commit that ended with this error has certainly not taken place."""
     return isinstance(error, SqlError) and not isinstance(error, (StatementCompletionUnknown, IoError))
 
 

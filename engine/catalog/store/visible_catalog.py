@@ -1,7 +1,8 @@
-"""The catalog as a session's statements see it, and the recording of what they change.
+"""The catalog as a session's statements see it, and the recording of the statements' changes.
 
-READ COMMITTED: each statement sees what is committed when it begins, with this transaction's changes on top. REPEATABLE READ:
-every statement sees what was committed when the first one began. Outside a transaction every change is committed at once.
+READ COMMITTED: each statement sees everything committed before it begins, plus this transaction's changes. REPEATABLE
+READ: every statement sees everything committed before the first one began. Outside a transaction every change is
+committed at once.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from engine.storage.kept_rows import KeptRows
 
 
 class VisibleCatalog:
-    """in_transaction: whether a transaction is open. repeatable: whether it is to see one state; asked until it says so."""
+    """The catalog that statements see. in_transaction: whether a transaction is open. repeatable: returns whether it is
+    to see one state; it is called until it returns True.
+    """
 
     def __init__(
         self,
@@ -36,24 +39,26 @@ class VisibleCatalog:
         self.in_transaction = False
         self._repeatable = repeatable
         self._frozen: Snapshot | None = None
-        #: What one statement sees from its beginning to its end.
+        #: The committed state that one statement sees from its beginning to its end.
         self._held: Snapshot | None = None
         #: A committed state, the number of changes, and that state with them.
         self._seen: tuple[Snapshot, int, Snapshot] | None = None
-        #: What the replay of those changes has left for the replay of later ones.
+        #: The state that the replay of those changes left for the replay of later ones.
         self._moving: dict[str, Table] = {}
 
     def current(self) -> Snapshot:
-        """Return the snapshot that a statement sees which begins now. Raises SerializationFailure when another transaction has
-        committed a change to what this one changed."""
+        """Return the snapshot that a statement sees if it begins now. Raises SerializationFailure if another
+        transaction has committed a change to an object that this one changed.
+        """
         committed, count = self._base(), len(self.pending.changes)
         if self._seen is None or self._seen[0] is not committed or self._seen[1] != count:
             self._seen = (committed, count, self._replay(committed, count))
         return self.temporary.add_to(self._seen[2])
 
     def _replay(self, committed: Snapshot, count: int) -> Snapshot:
-        """The committed state with the changes of this transaction. Those that were made since are made to the state that was
-        seen last, so that what a statement costs does not grow with the statements before it."""
+        """Return the committed state with the changes of this transaction. Changes made since the last call are applied
+        to the state of that call, so the cost of a statement does not grow with the statements before it.
+        """
         seen, self._seen = self._seen, None
         if seen is not None and seen[0] is committed and seen[1] < count:
             latest = catalog_changes(self.pending.changes[seen[1] :])
@@ -62,7 +67,7 @@ class VisibleCatalog:
         return replay(committed, catalog_changes(self.pending.changes), self._moving) if count else committed
 
     def _base(self) -> Snapshot:
-        """The committed state that this session sees now."""
+        """Return the committed state that this session sees now."""
         if self._frozen is None:
             if self._held is not None:
                 return self._held
@@ -73,8 +78,10 @@ class VisibleCatalog:
 
     @contextmanager
     def one_state(self) -> Iterator[None]:
-        """A definition looks at what is there, and changes it, in several steps: all of them see one committed state. What others
-        commit meanwhile is a conflict when the changes are tried on it, and is not taken for what the statement changed."""
+        """Let all steps of a definition see one committed state. A definition reads and changes the catalog in several
+        steps. Concurrent commits of other sessions become a conflict when its changes are replayed, and are not
+        mistaken for the objects that the statement changed.
+        """
         self._held = self._base()
         try:
             yield
@@ -83,34 +90,38 @@ class VisibleCatalog:
 
     @property
     def will_freeze(self) -> bool:
-        """Whether the next look of the open transaction is at the one state that it is to see from then on."""
+        """Whether the next read of the open transaction decides the one state that it sees from then on."""
         return self.in_transaction and self._frozen is None and self._repeatable()
 
     def cache_key(self) -> tuple[int, int, int] | None:
-        """Equal keys see equal catalogs; None while this session's view is its own, and nothing may be cached."""
+        """Return a key such that equal keys have equal catalogs; None while the view has changes of this session, and
+        nothing may be cached.
+        """
         own = self.temporary.relations or not all(isinstance(c, Guard | KeptRows) for c in self.pending.changes)
         return None if own else (self._base().version, 0, 0)
 
     def definition_key(self) -> tuple[int, int] | None:
-        """Equal keys see equal definitions, whatever rows the open transaction has changed; None where nothing may be concluded."""
+        """Return a key such that equal keys have equal definitions, whatever rows the open transaction has changed;
+        None if the view has temporary relations.
+        """
         return None if self.temporary.relations else (self._base().definitions, self.pending.definitions)
 
     def write_kept(self, writer_bytes: int) -> None:
-        """Write the rows that are kept into files, each where it stands among the changes. May block on the disk.
+        """Write the kept rows into files, each at its place among the changes. May block on the disk.
 
-        writer_bytes: as `kept_bytes` of `TableWriter`. Raises SerializationFailure where another transaction has changed a
-        table's definition; after any SqlError the transaction can only be rolled back, as far as before the rows.
+        writer_bytes: as `kept_bytes` of `TableWriter`. Raises SerializationFailure if another transaction has changed a
+        table's definition; after any SqlError the transaction can only be rolled back, to a point before the rows.
         """
         now = self.current()
         seen, self._seen = self._seen, None
         written = self.pending.write_kept(now, writer_bytes)
         assert seen is not None, "current has set it"
-        # Appended files are the same in whatever order they are recorded.
+        # The order in which appended files are recorded does not matter.
         shown = replace(replay(seen[2], written), version=seen[0].version + 1) if written else seen[2]
         self._seen = (seen[0], seen[1], shown)
 
     def forget_changes(self) -> None:
-        """Some of the changes are gone: what was seen with them is not to be built upon."""
+        """Forget the state that includes changes which have been removed."""
         self._seen = None
 
     def end_transaction(self) -> None:
@@ -120,7 +131,7 @@ class VisibleCatalog:
     # -- changes -------------------------------------------------------------------------------------------------
 
     def record(self, change: AnyChange, *more: AnyChange) -> None:
-        """more: what else is to be committed with it."""
+        """Record a change. more: changes that are to be committed with it."""
         if change.key[0] == TEMPORARY:
             self.temporary.record(change)
         elif self.in_transaction:

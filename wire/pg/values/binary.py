@@ -1,9 +1,9 @@
 """Result columns in the binary format: Arrow carriers in, the bytes of PostgreSQL's send functions out.
 
-A column at a time, as `wire.types.output` does for text. Fixed-width types are byte swaps of the whole column; numeric is
-taken apart into base-10000 digits; arrays and records are joined from their elements' bytes.
+As `wire.types.output` does for text, this module encodes a column at a time. Fixed-width types are byte swaps of the
+whole column; numerics are split into base-10000 digits; arrays and records are joined from the bytes of their elements.
 
-Source: PostgreSQL's send functions, described by what real drivers read; tests compare with a real server byte for byte.
+Source: PostgreSQL's send functions, as real drivers read their output; tests compare with a real server byte for byte.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _JSONB_VERSION: Final = b"\x01"
 
 
 def big_endian(values: Ints, kind: str) -> Bytes2D:
-    """Integers or floats as big-endian bytes; kind: numpy's type, `i4`."""
+    """Return integers or floats as big-endian bytes. kind: numpy's type, such as `i4`."""
     swapped = np.ascontiguousarray(values.astype(f">{kind}"))
     return swapped.view(np.uint8).reshape(len(values), swapped.dtype.itemsize)
 
@@ -74,9 +74,9 @@ _Writer = Callable[[EncodedColumn, Any, OutputSettings], ByteColumn]
 
 
 def binary_column(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> ByteColumn:
-    """The binary values of a column; what stands in null rows is of no matter.
+    """Return the binary values of a column. The content of null rows is undefined.
 
-    Raises FeatureNotSupported for types without a binary form here.
+    Raises FeatureNotSupported for types without a binary format here.
     """
     typ = column.type
     if typ.category == "A":
@@ -101,7 +101,7 @@ def binary_column(column: EncodedColumn, array: pa.Array, settings: OutputSettin
 
 
 def _whole(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> ByteColumn:
-    """Types that are carried as others (`wire.types.value_codecs`), and ranges."""
+    """Return the values of types that are carried as another type (`wire.types.value_codecs`), and of ranges."""
     typ = column.type
     if typ in (t.XML, t.REFCURSOR):
         return ByteColumn(len(array), (column_to_client(as_binary(array), settings.client_encoding),))
@@ -188,7 +188,7 @@ def _numeric(column: EncodedColumn, array: pa.Array, _settings: OutputSettings) 
 
 
 def _round_decimals(array: pa.Array, shown: Ints) -> pa.Array:
-    """Decimals rounded half away from zero, each row to its own number of decimals."""
+    """Round decimals half away from zero, each row to its own number of decimals."""
     for decimals in np.unique(shown).tolist():
         rounded = round_decimals(array, decimals)
         array = pc.if_else(pa.array(shown == decimals), rounded, array)
@@ -196,8 +196,10 @@ def _round_decimals(array: pa.Array, shown: Ints) -> pa.Array:
 
 
 def _numeric_bytes(array: pa.Array, shown: Ints) -> ByteColumn:
-    """Groups of four decimal digits around the point, leading and trailing zero groups left out, after a header of
-    their number, the weight of the first, the sign and the display scale."""
+    """Return numerics in the binary format: groups of four decimal digits around the decimal point, without leading and
+    trailing zero groups, after a header with the number of groups, the weight of the first, the sign and the display
+    scale.
+    """
     rows, scale = len(array), array.type.scale
     groups, before_point = _base_10000(array)
     nonzero = groups != 0
@@ -222,7 +224,7 @@ def _negative(array: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def _base_10000(array: pa.Array) -> tuple[Ints, int]:
-    """(groups of four digits of every row, how many of them stand before the point)."""
+    """Return the groups of four digits of every row, and how many of them are before the decimal point."""
     scale = array.type.scale
     fill = -scale % 4
     small = small_unscaled(array) if scale + fill <= _SMALL_DIGITS else None
@@ -240,7 +242,7 @@ def _base_10000(array: pa.Array) -> tuple[Ints, int]:
 
 
 def _small_base_10000(size: Ints, scale: int, fill: int) -> tuple[Ints, int]:
-    """Return the same as `_base_10000`, for sizes that 64 bits hold."""
+    """Return the same as `_base_10000`, for sizes that fit into 64 bits."""
     whole = size // 10**scale
     decimals = (size - whole * 10**scale) * 10**fill
     after_point = (scale + fill) // 4
@@ -259,7 +261,7 @@ def _small_base_10000(size: Ints, scale: int, fill: int) -> tuple[Ints, int]:
 
 
 def prefix_lengths(column: ByteColumn, array: pa.Array) -> pa.BinaryArray:
-    """Each value behind its length, nulls as length -1 alone: how values stand in rows, arrays and records."""
+    """Put the length in front of each value, and encode nulls as length -1 alone, as in rows, arrays and records."""
     lengths = column.lengths()
     valid = validity_of(array)
     if valid is None:
@@ -269,7 +271,9 @@ def prefix_lengths(column: ByteColumn, array: pa.Array) -> pa.BinaryArray:
 
 
 def _array(column: EncodedColumn, array: pa.ListArray, settings: OutputSettings) -> ByteColumn:
-    """Header (dimensions, null flag, element type, length and lower bound of each dimension), then the elements."""
+    """Return arrays: a header (dimensions, null flag, element type, length and lower bound of each dimension), then the
+    elements.
+    """
     offsets, elements = elements_of(array)
     dimensions = [np.diff(offsets)]
     while pa.types.is_list(elements.type):
@@ -308,7 +312,7 @@ def _array_header(
     matrix = words.astype(">i4").view(np.uint8).reshape(rows, 4 * words.shape[1])
     sheet = Sheet(rows)
     sheet.part(matrix[:, :12])
-    # An empty vector keeps its one dimension of no elements; an empty array has none.
+    # An empty vector keeps its one dimension without elements; an empty array has no dimension.
     sheet.part(matrix[:, 12:], None if lower == 0 else ~empty)
     if lower == 0:
         matrix[:, :4] = big_endian(np.full(rows, 1), "i4")

@@ -1,9 +1,10 @@
-"""Columns in the binary format: the bytes of PostgreSQL's send functions in, Arrow carriers out. The reverse of `binary`.
+"""Columns in the binary format: the bytes of PostgreSQL's send functions in, Arrow carriers out. The reverse of
+`binary`.
 
-Fixed-width types are byte swaps of the whole column, text is checked and taken as it is, numerics of up to 18 digits are put
-together from their base-10000 digits with numpy. What does not fit (a value of another width, a wider numeric, dates out of
-range) and all other types go through the receive functions that read parameters (`wire.pg.values.parameters`), each different
-value once.
+Fixed-width types are byte swaps of the whole column, text is validated and used as it is, and numerics of up to 18
+digits are computed from their base-10000 digits with numpy. Values that do not fit (another width, a wider numeric,
+dates out of range) and all other types go through the receive functions that read parameters
+(`wire.pg.values.parameters`), each distinct value once.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ def receive_column(
     settings: InputSettings,
     dimensions: int = 1,
 ) -> tuple[pa.Array, SqlError | None]:
-    """The values up to the first that is wrong, and what is wrong with that. digits: precision and scale of a numeric. dimensions:
-    of arrays."""
+    """Return the values before the first invalid one, and its error. digits: precision and scale of a numeric.
+    dimensions: of arrays.
+    """
     fast = _FAST.get(typ)
     found = None if fast is None or (typmod >= 0 and typ in _MODIFIED) else fast(array, typ, digits)
     if found is not None:
@@ -56,7 +58,7 @@ def _value(data: bytes, typ: t.PgType, typmod: int, settings: InputSettings) -> 
     try:
         value = decode_parameter(typ, 1, data, replace(settings, client_encoding="UTF8"))
     except ProtocolViolation as error:
-        # Of a value, and not of a message: the connection goes on.
+        # The value is invalid, not the message: the connection continues.
         raise InvalidBinaryRepresentation(error.message, sqlstate=error.sqlstate) from None
     return with_modifier(typ, typmod, value, settings)
 
@@ -65,7 +67,7 @@ def _value(data: bytes, typ: t.PgType, typmod: int, settings: InputSettings) -> 
 
 
 def _numbers(array: pa.BinaryArray, kind: str) -> npt.NDArray[Any] | None:
-    """The values of a fixed width, zeros for nulls; None if one has another."""
+    """Return values of a fixed width, zeros for nulls; None if a value has another width."""
     dtype = np.dtype(f">{kind}")
     valid, lengths = validity_of(array), lengths_of(array)
     if not (lengths == dtype.itemsize if valid is None else lengths[valid] == dtype.itemsize).all():
@@ -106,7 +108,9 @@ def _oids(array: pa.BinaryArray, typ: t.PgType, _digits: tuple[int, int]) -> pa.
 
 
 def _within(kind: str, epoch: int, first: int, end: int) -> _Fast:
-    """Moments, counted from 1970 instead of 2000; None if one is out of range, or infinite."""
+    """Return the reader of dates or timestamps, which converts from the epoch 2000 to 1970; its result is None if a
+    value is out of range, or infinite.
+    """
 
     def read(array: pa.BinaryArray, typ: t.PgType, _digits: tuple[int, int]) -> pa.Array | None:
         values = _numbers(array, kind)
@@ -120,7 +124,7 @@ def _within(kind: str, epoch: int, first: int, end: int) -> _Fast:
 def _texts(array: pa.BinaryArray, _typ: t.PgType, _digits: tuple[int, int]) -> pa.Array | None:
     offsets = offsets_of(array)
     if not data_of(array)[offsets[0] : offsets[-1]].all():
-        return None  # a byte 0
+        return None  # a zero byte
     try:
         return array.cast(pa.utf8())
     except pa.ArrowInvalid:
@@ -132,7 +136,9 @@ def _bytes(array: pa.BinaryArray, _typ: t.PgType, _digits: tuple[int, int]) -> p
 
 
 def _numerics(array: pa.BinaryArray, _typ: t.PgType, digits: tuple[int, int]) -> pa.Array | None:
-    """None if one has more digits, before the point or behind it, than its column and 64 bits have."""
+    """Return decimals; None if a value has more digits, before or after the decimal point, than its column and 64 bits
+    hold.
+    """
     precision, scale = digits
     valid = validity_of(array)
     present = array if valid is None else array.drop_null()
@@ -142,7 +148,7 @@ def _numerics(array: pa.BinaryArray, _typ: t.PgType, digits: tuple[int, int]) ->
     raw = np.append(data_of(present), np.zeros(8, np.uint8))
     count, weight, sign, shown = (_int16(raw, offsets + 2 * i) for i in range(4))
     fits = (lengths == 8 + 2 * count) & (count >= 0) & (4 * (weight + 1) + scale <= _SMALL_DIGITS) & (shown <= scale)
-    # No digit may be of less than the column's last place.
+    # No digit may be below the last decimal place of the column.
     fits &= ((sign == 0) | (sign == _NEGATIVE)) & (4 * (weight - count + 1) + 4 + scale >= 1) & (shown >= 0)
     if not fits.all():
         return None
@@ -175,7 +181,7 @@ def _int16(raw: npt.NDArray[np.uint8], at: Ints) -> Ints:
 
 _Fast = Callable[[pa.BinaryArray, t.PgType, tuple[int, int]], pa.Array | None]
 
-#: Types whose modifier cuts or refuses values; a numeric's rounds them, which its digits say.
+#: Types whose modifier truncates or refuses values; a numeric's rounds them, which `digits` describes.
 _MODIFIED: Final = MODIFIED - {t.NUMERIC}
 _MOMENTS: Final = _within("i8", PG_EPOCH_MICROS, TIMESTAMP_FIRST, min(TIMESTAMP_END, _LIMIT))
 

@@ -1,9 +1,10 @@
-"""Bind's parameters: bytes in the text or binary format, canonical value out (`engine.plan_ir.expr` says what those are).
+"""Bind's parameters: bytes in the text or binary format in, canonical values out (`engine.plan_ir.expr` defines
+canonical values).
 
-The text format is the type's input function. The binary format is the type's receive function: lengths and ranges are
-checked, and what is wrong is 22P03, as PostgreSQL has it.
+The text format is read by the type's input function, the binary format by its receive function. Lengths and ranges are
+checked; an invalid value raises 22P03, as in PostgreSQL.
 
-Source: PostgreSQL's receive functions, described by what real drivers send; tests compare with psycopg and a real server.
+Source: PostgreSQL's receive functions, as real drivers send their input; tests compare with psycopg and a real server.
 """
 
 from __future__ import annotations
@@ -53,17 +54,17 @@ _Reader = Callable[[bytes, InputSettings], Any]
 
 _ARRAY_DIMENSIONS_MAX: Final = 6
 _TIMETZ_ZONE_MAX: Final = 16 * 3600
-#: Sign words of a binary numeric.
+#: The sign words of a binary numeric.
 _POSITIVE, _NEGATIVE = 0x0000, 0x4000
 _EXACT: Final = Context(prec=200_000)
 
 
 def decode_parameter(typ: t.PgType, form: int, data: bytes, settings: InputSettings) -> Any:
-    """The canonical value of a parameter that is not NULL.
+    """Return the canonical value of a parameter that is not NULL.
 
     form: 0 text, 1 binary. data: the value's bytes, text in the client's encoding.
-    Raises SqlError: what the type's input function raises, 22P03 for wrong binary data, 0A000 for a value that no carrier
-    holds, ProtocolViolation for an unknown format.
+    Raises SqlError: the errors of the type's input function, 22P03 for invalid binary data, 0A000 for a value that no
+    carrier holds, ProtocolViolation for an unknown format.
     """
     typ = t.base_of(typ)
     if form == 0:
@@ -167,7 +168,7 @@ def _interval(data: bytes, _settings: InputSettings) -> Any:
 
 
 def _numeric(data: bytes, _settings: InputSettings) -> Decimal:
-    """Header of digit count, weight, sign and display scale; then base-10000 digits."""
+    """Read a header of digit count, weight, sign and display scale, then base-10000 digits."""
     if len(data) < 8:
         raise ProtocolViolation("insufficient data left in message")
     count, weight, sign, scale = struct.unpack_from("!HhHH", data)
@@ -209,7 +210,7 @@ def _array(typ: t.PgType, data: bytes, settings: InputSettings) -> list[Any]:
 
 
 def _composite(typ: t.PgType, data: bytes, settings: InputSettings) -> dict[str, Any]:
-    """record_recv: how many fields, then of each its type, its length and its value."""
+    """Read a composite value (record_recv): the number of fields, then the type, the length and the value of each."""
     if len(data) < 4:
         raise ProtocolViolation("insufficient data left in message")
     (count,) = struct.unpack_from("!i", data)
@@ -243,7 +244,9 @@ def _attribute(item: t.Attribute, data: bytes, settings: InputSettings) -> Any:
 
 
 def with_modifier(typ: t.PgType, typmod: int, value: Any, settings: InputSettings) -> Any:
-    """A value that came in binary, as the modifier of its place has it. Raises as the type's input function does."""
+    """Apply the type modifier of its place to a value that came in the binary format. Raises as the type's input
+    function does.
+    """
     if typmod >= 0 and typ in MODIFIED:
         return parse_text(typ, str(value), typmod=typmod, settings=settings)
     return value
@@ -273,7 +276,7 @@ def _items(element: t.PgType, data: bytes, at: int, lengths: list[int], settings
     count = 1 if lengths else 0
     for length in lengths:
         count *= length
-    # Each item has a length word at least: no more of them than the message can hold.
+    # Each item has at least a length word, so the message bounds the number of items.
     if count * 4 > len(data) - at:
         raise ProtocolViolation("insufficient data left in message")
     if (numbers := receive_numbers(element, data, at, count)) is not None:
@@ -293,7 +296,7 @@ def _items(element: t.PgType, data: bytes, at: int, lengths: list[int], settings
     return items
 
 
-#: Types whose modifier cuts, rounds or refuses values.
+#: Types whose modifier truncates, rounds or refuses values.
 MODIFIED: Final = frozenset((t.VARCHAR, t.BPCHAR, t.BIT, t.VARBIT, t.NUMERIC))
 
 _READERS: Final[dict[t.PgType, _Reader]] = {

@@ -1,7 +1,8 @@
-"""The binary form of numerics, a value at a time: of NaN, the infinities and numbers of more digits than a decimal has.
+"""The binary format of numerics that no Arrow decimal holds (NaN, the infinities, numbers with more digits), a value at
+a time.
 
-A neighbour of `wire.pg.values.binary`, which writes columns of decimals. Source: PostgreSQL 15, numeric.c (numeric_send,
-NUMERIC_NAN, NUMERIC_PINF, NUMERIC_NINF).
+`wire.pg.values.binary` writes columns of decimals. Source: PostgreSQL 15, numeric.c (numeric_send, NUMERIC_NAN,
+NUMERIC_PINF, NUMERIC_NINF).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 
 _NEGATIVE: Final = 0x4000
 _GROUP: Final = 4
-#: By the sign's word in the header.
+#: Special values by the sign word in the header.
 SPECIAL_VALUES: Final[Mapping[int, Decimal]] = {
     0xC000: Decimal("NaN"),
     0xD000: Decimal("Infinity"),
@@ -24,7 +25,7 @@ _SPECIAL_SCALES: Final[Mapping[int, int]] = {0xC000: 0, 0xD000: 0x20, 0xF000: 0x
 
 
 def send_numeric(value: Decimal) -> bytes:
-    """Return the header (number of groups, weight of the first, sign, display scale) and groups of four digits."""
+    """Return the header (number of groups, weight of the first, sign, display scale) and the groups of four digits."""
     if not value.is_finite():
         word = 0xC000 if value.is_nan() else 0xF000 if value.is_signed() else 0xD000
         return struct.pack("!HhHH", 0, 0, word, _SPECIAL_SCALES[word])
