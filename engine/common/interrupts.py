@@ -29,9 +29,9 @@ _STEPS: Final = 4096
 class StatementWork:
     """The parsing, planning or compilation of one statement on one thread.
 
-    require_memory: called every few thousand steps; raises SqlError if the work may not take more memory. interrupted:
-    may be set from any thread; the work then ends with QueryCanceled at its next step. steps: the number of tokens,
-    nodes and expressions that were made or visited.
+    require_memory: called every few thousand steps; raises SqlError if the work may not take more memory.
+    interrupted: may be set from any thread; the work then ends with QueryCanceled at its next step.
+    steps: the number of tokens, nodes and expressions that were made or visited.
     """
 
     __slots__ = ("_look_at", "_require_memory", "interrupted", "steps")

@@ -30,14 +30,13 @@ UNKNOWN_DIGITS: Final = (38, UNKNOWN_SCALE)
 class SqlType:
     """The type of an expression.
 
-    pg, typmod: the type and modifier that a client sees in RowDescription. precision, scale, display: for numerics and
-    arrays of them; see the module's docstring. minimum: where the values decide on the number of fractional digits
-    printed (`NumericScale`), the least such number. fields: the names and types of a record's or composite type's
-    fields, or of those of an array's elements; otherwise empty. A composite
-        type's are those that its definition has.
+    pg, typmod: the type and modifier that a client sees in RowDescription.
+    precision, scale, display: for numerics and arrays of them; see the module's docstring.
+    minimum: where the values decide on the number of fractional digits printed (`NumericScale`), the least such number.
+    fields: the names and types of a record's or composite type's fields, or of those of an array's elements; otherwise
+        empty. A composite type's are those that its definition has.
     dimensions: the number of dimensions of an array's values, apart from null and the empty array. PostgreSQL's types
-    do not determine
-        it, but engines' lists are nested as deeply.
+        do not determine it, but engines' lists are nested as deeply.
     """
 
     pg: t.PgType

@@ -38,9 +38,11 @@ class WeightedLruCache(Generic[K, V]):
     """A thread-safe cache, for uses that `functools.lru_cache` does not cover: values that depend on more than their
     key, or entries of different weights.
 
-    most: the maximal number of entries. room: the maximal total weight by `weigh`; None: unlimited. largest: the
-    maximal weight of one entry; None: a part of the room. family: maps a key to its family, whose entries are versions
-    of one another. each: the maximal number of entries of a family; None: unlimited.
+    most: the maximal number of entries.
+    room: the maximal total weight by `weigh`; None: unlimited.
+    largest: the maximal weight of one entry; None: a part of the room.
+    family: maps a key to its family, whose entries are versions of one another.
+    each: the maximal number of entries of a family; None: unlimited.
     """
 
     def __init__(

@@ -75,17 +75,18 @@ WINDOW_BATCHES: Final = 2
 class Receiver:
     """The streams of one edge.
 
-    schema: the schema of every batch, in carriers; None: not known yet (`adopt`). senders: the number of producers that
-    will `finish`; None: not known yet either. window: the bytes of credit of each stream. spooler: the member's.
+    schema: the schema of every batch, in carriers; None: not known yet (`adopt`).
+    senders: the number of producers that will `finish`; None: not known yet either.
+    window: the bytes of credit of each stream.
+    spooler: the member's.
     on_lost: called once for each failed attempt, with its opening and whether some of it was consumed. It may find out
-    the cause,
-        and then calls `fail`. Without it, a consumed attempt fails the query with 40001.
+        the cause, and then calls `fail`. Without it, a consumed attempt fails the query with 40001.
     retried: whether a failed attempt may be followed by another. If not, `on_lost` is called for any stream that broke.
     on_ended: called for each stream that has ended, if the next one is read only after it. It finds out whether the
-    attempt succeeded,
-        and then calls `accept`. Without it, a stream that has ended counts as complete until counts are confirmed.
-    on_interrupted: called for each connection that ended before a stream that outlives it. on_change: called when
-    something happened that `engine.exchange.slots` may have to examine.
+        attempt succeeded, and then calls `accept`. Without it, a stream that has ended counts as complete until counts
+        are confirmed.
+    on_interrupted: called for each connection that ended before a stream that outlives it.
+    on_change: called when something happened that `engine.exchange.slots` may have to examine.
     """
 
     def __init__(

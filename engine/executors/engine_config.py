@@ -43,18 +43,23 @@ class SparkConfig:
 class EngineConfig:
     """The configuration of one member's engine.
 
-    data: the data directory; the member's own files (catalog, spool) are in `.sluice` below it. base: the folder to
-    which paths of foreign tables are relative; None: `data`. Members that share a catalog share this too. catalog: a
-    SQLite file or a postgresql:// URL; None: a file of the member's own. allow_empty_catalog: start even if the catalog
-    is empty and the folder of stored tables is not. roots: the folders in which foreign tables must lie; empty:
-    anywhere the member's user can read. copy_roots: the folders in which files of COPY must lie, relative paths in the
-    first; empty: `files` below `base`. role: `data`: the member initiates all queries; `lite`: only those that read no
-    table. fragment_threads, operation_threads: sizes of the pools. local_memory: DuckDB's memory limit, for each of its
-    two databases. memory_bytes: the memory limit of the process; long statements that would exceed it are refused.
-    compact_after: the number of small files at which a table is due for compaction; 0: never. small_file_bytes: the
-    size below which a file is small. settings: defaults of session settings that differ from
-    `engine.settings.session_settings`. topology: which files only some members hold, and where data may flow; None:
-    every member sees every file and every other member. stores: object stores whose buckets foreign tables may use.
+    data: the data directory; the member's own files (catalog, spool) are in `.sluice` below it.
+    base: the folder to which paths of foreign tables are relative; None: `data`. Members that share a catalog share
+        this too.
+    catalog: a SQLite file or a postgresql:// URL; None: a file of the member's own.
+    allow_empty_catalog: start even if the catalog is empty and the folder of stored tables is not.
+    roots: the folders in which foreign tables must lie; empty: anywhere the member's user can read.
+    copy_roots: the folders in which files of COPY must lie, relative paths in the first; empty: `files` below `base`.
+    role: `data`: the member initiates all queries; `lite`: only those that read no table.
+    fragment_threads, operation_threads: sizes of the pools.
+    local_memory: DuckDB's memory limit, for each of its two databases.
+    memory_bytes: the memory limit of the process; long statements that would exceed it are refused.
+    compact_after: the number of small files at which a table is due for compaction; 0: never.
+    small_file_bytes: the size below which a file is small.
+    settings: defaults of session settings that differ from `engine.settings.session_settings`.
+    topology: which files only some members hold, and where data may flow; None: every member sees every file and every
+        other member.
+    stores: object stores whose buckets foreign tables may use.
     catalogs: catalogs of Iceberg tables.
     """
 

@@ -47,9 +47,12 @@ class LakeColumn:
 class LakeState:
     """One version of a lake table.
 
-    number: the format's own number of this version. digest: differs between any two versions of any two tables.
-    columns: by their names in the files, in their order. partition_by: the columns that are only in the names of
-    folders. files: absolute. deleted: as in `engine.catalog.model.objects.Table`.
+    number: the format's own number of this version.
+    digest: differs between any two versions of any two tables.
+    columns: by their names in the files, in their order.
+    partition_by: the columns that are only in the names of folders.
+    files: absolute.
+    deleted: as in `engine.catalog.model.objects.Table`.
     """
 
     kind: str

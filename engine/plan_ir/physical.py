@@ -38,11 +38,14 @@ class Receive(Node):
 class StagedChange:
     """A MUTATE that participants carry out.
 
-    rules: the MUTATE without its files (`engine.executors.spark.write_task.rules`). area: the name of the statement's
-    folder in the table's (`engine.storage.staging_area`). output: the settings by which messages print values.
-    sequences: those that provide values, by OID. tasks: whether Spark's tasks may write the rows that they make. alone:
-    whether Spark may write them by itself (`engine.statements.dml.spark_files`). sparks: whether the Sparks of several
-    members write side by side, each having no executors but those inside of its member.
+    rules: the MUTATE without its files (`engine.executors.spark.write_task.rules`).
+    area: the name of the statement's folder in the table's (`engine.storage.staging_area`).
+    output: the settings by which messages print values.
+    sequences: those that provide values, by OID.
+    tasks: whether Spark's tasks may write the rows that they make.
+    alone: whether Spark may write them by itself (`engine.statements.dml.spark_files`).
+    sparks: whether the Sparks of several members write side by side, each having no executors but those inside of its
+        member.
     """
 
     rules: Mutate

@@ -34,11 +34,16 @@ class PortalState(enum.Enum):
 class Portal:
     """One portal.
 
-    columns: the columns that Describe reports; None for a statement without rows. formats: one per column. arguments:
-    canonical values. depth: the number of savepoints under which it was created. record: of the statement that runs in
-    it. source: for pg_cursors. statement_name: of the prepared statement that was bound. seconds: the time that its
-    pages so far have taken. declared: created by DECLARE rather than Bind. partitions: of its rows, if other sessions
-    read some.
+    columns: the columns that Describe reports; None for a statement without rows.
+    formats: one per column.
+    arguments: canonical values.
+    depth: the number of savepoints under which it was created.
+    record: of the statement that runs in it.
+    source: for pg_cursors.
+    statement_name: of the prepared statement that was bound.
+    seconds: the time that its pages so far have taken.
+    declared: created by DECLARE rather than Bind.
+    partitions: of its rows, if other sessions read some.
     """
 
     name: str

@@ -23,8 +23,9 @@ from wire.types import pg_types as t
 class Command:
     """A statement that is ready to be executed with arguments.
 
-    statement: None for an empty query string. prepared: the engine's analysis, or None if the engine has no part in the
-    statement. far: for a FETCH by query id, the description of the other session's cursor.
+    statement: None for an empty query string.
+    prepared: the engine's analysis, or None if the engine has no part in the statement.
+    far: for a FETCH by query id, the description of the other session's cursor.
     """
 
     statement: Statement | None

@@ -55,11 +55,16 @@ def trust() -> Gate:
 
 @dataclass(frozen=True, slots=True)
 class ListenerOptions:
-    """max_connections: the number of sessions at a time. superuser_reserved_connections: how many of them are for
-    superusers only. authentication_timeout: seconds. gate: authenticates clients. limits: of the protocol. member: this
-    member's name. input_bytes_max: the total unread input of all clients beyond which long messages are refused.
-    output_bytes_max: the total of encoded rows for all clients beyond which pages become smaller. door: of a lite
-    member. ended: the history of statements.
+    """max_connections: the number of sessions at a time.
+    superuser_reserved_connections: how many of them are for superusers only.
+    authentication_timeout: seconds.
+    gate: authenticates clients.
+    limits: of the protocol.
+    member: this member's name.
+    input_bytes_max: the total unread input of all clients beyond which long messages are refused.
+    output_bytes_max: the total of encoded rows for all clients beyond which pages become smaller.
+    door: of a lite member.
+    ended: the history of statements.
     """
 
     max_connections: int = 500

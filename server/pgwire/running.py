@@ -40,11 +40,15 @@ def _rows(portal: Portal, tag: str) -> int:
 class Running:
     """See the module's docstring.
 
-    commands, settings: the session's. interrupt: stops what runs, with a cause. others: returns how many statements the
-    same user's other sessions run. counts, statistics: the member's, of statements that have ended. records: makes the
-    records of its statements. origin: returns the session, for the log. active: the portal that runs now; the cleanup
-    after an error closes it. record: of the statement that is parsed, planned or run, until it is over; a suspended
-    portal has its own. query, query_start, transaction_start: for pg_stat_activity; seconds since the epoch.
+    commands, settings: the session's.
+    interrupt: stops what runs, with a cause.
+    others: returns how many statements the same user's other sessions run.
+    counts, statistics: the member's, of statements that have ended.
+    records: makes the records of its statements.
+    origin: returns the session, for the log.
+    active: the portal that runs now; the cleanup after an error closes it.
+    record: of the statement that is parsed, planned or run, until it is over; a suspended portal has its own.
+    query, query_start, transaction_start: for pg_stat_activity; seconds since the epoch.
     """
 
     def __init__(

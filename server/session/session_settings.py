@@ -52,12 +52,14 @@ class LogView:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One reading of the settings. Times in seconds, 0: never; sizes in bytes. statements_max: 0: without limit.
+    """One reading of the settings. Times in seconds, 0: never; sizes in bytes.
+    statements_max: 0: without limit.
 
-    statement_timeout: the shorter of the session's own and its role's maximum. progress: the interval between two
-    progress notices. counts_statements, counts_utility: whether pg_stat_statements counts this session's statements,
-    and those that are no queries. traceparent: of the client's trace (`engine.common.tracing`), from
-    `sluice.traceparent` or else `application_name`.
+    statement_timeout: the shorter of the session's own and its role's maximum.
+    progress: the interval between two progress notices.
+    counts_statements, counts_utility: whether pg_stat_statements counts this session's statements, and those that are
+        no queries.
+    traceparent: of the client's trace (`engine.common.tracing`), from `sluice.traceparent` or else `application_name`.
     """
 
     output: OutputSettings

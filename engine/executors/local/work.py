@@ -19,13 +19,17 @@ from wire.dataclass import dataclass
 class LocalWork:
     """A statement for DuckDB, with everything that its execution needs.
 
-    schema: its columns in carriers. page_bytes: the wanted size of a batch, while few streams are running. tables: the
-    tables of the catalog that it reads. parameters: values of `$name`s: the files and row ranges of its readers, long
-    strings. inputs: relations that arrive as streams. find: computes the parameters instead, when the statement begins,
-    on a thread that may block; raises SqlError. analyze: whether operators are profiled; the statement then reads its
-    files and not tables in memory. memory: as in `ExecutionContext`. row: values that it reads from the relation
-    `VALUES_ROW`. query: the id of its query, for the log. tree: the tree from which the statement was printed, if that
-    was done here; it must not be changed.
+    schema: its columns in carriers.
+    page_bytes: the wanted size of a batch, while few streams are running.
+    tables: the tables of the catalog that it reads.
+    parameters: values of `$name`s: the files and row ranges of its readers, long strings.
+    inputs: relations that arrive as streams.
+    find: computes the parameters instead, when the statement begins, on a thread that may block; raises SqlError.
+    analyze: whether operators are profiled; the statement then reads its files and not tables in memory.
+    memory: as in `ExecutionContext`.
+    row: values that it reads from the relation `VALUES_ROW`.
+    query: the id of its query, for the log.
+    tree: the tree from which the statement was printed, if that was done here; it must not be changed.
     """
 
     statement: str

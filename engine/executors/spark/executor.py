@@ -51,9 +51,10 @@ _CALL_THREADS: Final = 4
 class SparkExecutor:
     """The executor of a member's Spark; see the module's docstring.
 
-    directory: the member's own folder for Spark's files. listener: the listener to which tasks connect, which listens
-    before Spark starts; None: a listener of its own on the loopback interface. spooler: the member's; None: one of its
-    own in `directory`.
+    directory: the member's own folder for Spark's files.
+    listener: the listener to which tasks connect, which listens before Spark starts; None: a listener of its own on the
+        loopback interface.
+    spooler: the member's; None: one of its own in `directory`.
     """
 
     name: EngineName = "spark"

@@ -48,12 +48,15 @@ _INT4_LEAST: Final = -(2**31)
 
 @dataclass(frozen=True, slots=True)
 class NumberTemplate:
-    """A parsed template. items: keywords, each with an empty text, and literal characters, each with an empty keyword.
+    """A parsed template.
+    items: keywords, each with an empty text, and literal characters, each with an empty keyword.
 
-    before, after: the number of digits before and after the point. zero_start: the number of digits before the first 0,
-        plus one; 0 if there is no 0.
-    zero_end: the number of digits up to the last 0. sign: the place of `S`, at the `front` or the `back`, or empty.
-        sign_after: the number of digits before an `S` at the front. shift: the number of digits after V.
+    before, after: the number of digits before and after the point.
+    zero_start: the number of digits before the first 0, plus one; 0 if there is no 0.
+    zero_end: the number of digits up to the last 0.
+    sign: the place of `S`, at the `front` or the `back`, or empty.
+    sign_after: the number of digits before an `S` at the front.
+    shift: the number of digits after V.
     """
 
     items: tuple[tuple[str, str], ...]
