@@ -7,9 +7,9 @@ this member's sessions together need. A member cannot be woken when another memb
 lock ten times a second.
 
 Waiters get a lock in the order in which they came, but a session that already has it does not queue behind others for
-it. A deadlock among sessions of one member that wait for each other's locks is detected when its cycle closes (40P01).
-A cycle across several members, or through a session that only waits ahead of another one, is not detected, and ends
-with lock_timeout or statement_timeout.
+it. A deadlock among sessions of one member is detected when its cycle closes (40P01), unless waiters can change places
+so that the cycle is open (`engine.session.context.lock_queue`). A cycle across several members is not detected, and
+ends with lock_timeout or statement_timeout.
 
 Rejected: locks in the catalog database. They would outlive a member that is killed; or they would be PostgreSQL's own
 advisory locks, which a connection that breaks releases unnoticed. With a catalog in PostgreSQL they are refused.
@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from engine.session.context.lock_queue import order_without_deadlock
 from wire.errors import DeadlockDetected, FeatureNotSupported, LockNotAvailable
 
 #: As in pg_locks: classid, objid, objsubid; for an int8 its halves and 1, for two int4 these and 2.
@@ -76,7 +77,7 @@ def _byte(key: Key) -> int:
     return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "big") >> 2
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Waiter:
     owner: int
     key: Key
@@ -133,8 +134,7 @@ class AdvisoryLocks:
         if self.attempt(owner, key, shared=shared):
             return
         waiter = _Waiter(owner, key, shared)
-        self._require_no_circle(waiter)
-        self._waiting.append(waiter)
+        self._enqueue(waiter)
         try:
             async with asyncio.timeout(seconds or None):
                 await self._wait_for_grant(waiter)
@@ -184,8 +184,7 @@ class AdvisoryLocks:
         """Grant waiters the locks that have become free, in the order of their requests."""
         passed: list[_Waiter] = []
         for waiter in list(self._waiting):
-            behind = any(w.key == waiter.key and not (w.shared and waiter.shared) for w in passed)
-            if (behind and not self._has(waiter.owner, waiter.key)) or not self._grant(
+            if any(self._is_behind(waiter, ahead) for ahead in passed) or not self._grant(
                 waiter.owner, waiter.key, shared=waiter.shared
             ):
                 passed.append(waiter)
@@ -193,19 +192,25 @@ class AdvisoryLocks:
             self._waiting.remove(waiter)
             waiter.granted.set_result(None)
 
-    def _require_no_circle(self, waiter: _Waiter) -> None:
-        """Raise DeadlockDetected if a holder that blocks `waiter` waits for it, directly or through other holders. A
-        session waits for at most one lock.
+    def _enqueue(self, waiter: _Waiter) -> None:
+        """Add a waiter to the queue. If its wait closes a cycle, waiters change places. Raises DeadlockDetected if no
+        order of the queue opens the cycle.
         """
-        waiting = {w.owner: w for w in self._waiting}
-        pending, seen = list(self._in_the_way(waiter.owner, waiter.key, shared=waiter.shared)), set[int]()
-        while pending:
-            owner = pending.pop()
-            if owner == waiter.owner:
-                raise DeadlockDetected("deadlock detected", hint="The sessions wait for each other's advisory locks.")
-            if owner not in seen and (other := waiting.get(owner)) is not None:
-                pending += self._in_the_way(owner, other.key, shared=other.shared)
-            seen.add(owner)
+        queue = [*self._waiting, waiter]
+        order = order_without_deadlock(queue, waiter, self._blockers, self._is_behind)
+        if order is None:
+            raise DeadlockDetected("deadlock detected", hint="The sessions wait for each other's advisory locks.")
+        self._waiting = order
+        if order != queue:
+            self._wake()
+
+    def _blockers(self, waiter: _Waiter) -> Iterator[int]:
+        return self._in_the_way(waiter.owner, waiter.key, shared=waiter.shared)
+
+    def _is_behind(self, waiter: _Waiter, ahead: _Waiter) -> bool:
+        """Return whether a waiter may not get its lock before one that is ahead of it in the queue."""
+        conflicting = waiter.key == ahead.key and not (waiter.shared and ahead.shared)
+        return conflicting and not self._has(waiter.owner, waiter.key)
 
     def held(self) -> Iterator[tuple[Key, int, bool]]:
         """Yield each lock with its owner, and whether it is shared."""

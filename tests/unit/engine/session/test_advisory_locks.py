@@ -83,6 +83,73 @@ async def test_a_circle_is_found_when_it_closes(locks: AdvisoryLocks) -> None:
         locks.release(1, key, shared=False)
 
 
+@pytest.mark.parametrize("reader_waits_last", [False, True])
+async def test_a_reader_passes_a_writer_that_waits_if_it_is_blocked_by_it_alone_in_a_circle(
+    locks: AdvisoryLocks, reader_waits_last: bool
+) -> None:
+    """As in PostgreSQL: 3 waits behind 2 only because of its place, so it gets the lock before 2, and none fails."""
+    assert locks.attempt(1, A, shared=True)
+    assert locks.attempt(3, B, shared=False)
+    writer = await _waiting(locks, 2, A)
+    if reader_waits_last:
+        first = await _waiting(locks, 1, B)
+        await locks.acquire(3, A, shared=True, seconds=0)
+    else:
+        reader = await _waiting(locks, 3, A, shared=True)
+        first = await _waiting(locks, 1, B)
+        await reader
+    assert not writer.done()
+    locks.release(3, B, shared=False)
+    await first
+    locks.release(1, A, shared=True)
+    await asyncio.sleep(0)
+    assert not writer.done()
+    locks.release(3, A, shared=True)
+    await writer
+    locks.release(2, A, shared=False)
+    locks.release(1, B, shared=False)
+
+
+async def test_a_circle_that_no_order_of_the_queue_opens_is_a_deadlock(locks: AdvisoryLocks) -> None:
+    assert locks.attempt(1, A, shared=True)
+    assert locks.attempt(3, B, shared=False)
+    second = await _waiting(locks, 2, A)
+    third = await _waiting(locks, 3, A)
+    with pytest.raises(DeadlockDetected):
+        await locks.acquire(1, B, shared=False, seconds=0)
+    locks.release(1, A, shared=True)
+    await second
+    locks.release(2, A, shared=False)
+    await third
+    for key in (A, B):
+        locks.release(3, key, shared=False)
+
+
+async def test_two_circles_are_opened_at_once(locks: AdvisoryLocks) -> None:
+    """Two readers wait, one behind a writer of A and one behind a writer of B, and each has what the other's reader
+    waits for.
+    """
+    c: Final[Key] = (0, 3, 1)
+    assert locks.attempt(1, A, shared=True)
+    assert locks.attempt(1, B, shared=True)
+    for reader in (4, 5):
+        assert locks.attempt(reader, c, shared=True)
+    writers = [await _waiting(locks, 2, A), await _waiting(locks, 3, B)]
+    readers = [await _waiting(locks, 4, A, shared=True), await _waiting(locks, 5, B, shared=True)]
+    first = await _waiting(locks, 1, c)
+    await asyncio.gather(*readers)
+    for reader in (4, 5):
+        locks.release(reader, c, shared=True)
+    await first
+    locks.release(1, c, shared=False)
+    for key, reader in ((A, 4), (B, 5)):
+        locks.release(1, key, shared=True)
+        locks.release(reader, key, shared=True)
+    await asyncio.gather(*writers)
+    locks.release(2, A, shared=False)
+    locks.release(3, B, shared=False)
+
+
 async def test_who_gives_up_leaves_nothing(locks: AdvisoryLocks) -> None:
     assert locks.attempt(1, A, shared=False)
     with pytest.raises(LockNotAvailable, match="canceling statement due to lock timeout"):
