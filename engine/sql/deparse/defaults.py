@@ -55,6 +55,27 @@ def printed_default(tree: exp.Expression, text: str, bound: Expr, typ: SqlType) 
     return text
 
 
+def is_null_constant(tree: exp.Expression, bound: Expr, typ: SqlType) -> bool:
+    """Return whether a default is NULL, in parentheses or not, or NULL cast to the column's type. tree, bound, typ: as
+    for `printed_default`.
+    """
+    tree = tree.unnest()
+    if isinstance(tree, exp.Cast) and bound.type.pg is typ.pg and bound.type.typmod < 0:
+        tree = tree.this.unnest()
+    return isinstance(tree, exp.Null)
+
+
+def printed_null(typ: SqlType, *, is_domain: bool) -> str | None:
+    """Return the default NULL of a column as PostgreSQL stores it. It stores none, unless the value is to be converted:
+    to the type's modifier, or to a domain, whose own default would apply otherwise.
+    """
+    if not is_domain and (typ.typmod < 0 or typ.pg is t.INTERVAL):
+        return None
+    # Without quotation marks, bit is bit(1).
+    name = '"bit"' if typ.pg is t.BIT else t.format_type(typ.pg)
+    return f"NULL::{name}"
+
+
 def _word(text: str) -> str:
     if call := _CALL.fullmatch(text):
         return f"{call[1].lower()}()"

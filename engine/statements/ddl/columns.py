@@ -15,7 +15,7 @@ from engine.pg_catalog.row_types import is_row_type
 from engine.sql.binder.definitions import RowOfTable, bind_default, bind_generated, is_integer
 from engine.sql.binder.regnames import relation_named
 from engine.sql.binder.type_names import domain_named, resolve_type
-from engine.sql.deparse.defaults import printed_default
+from engine.sql.deparse.defaults import is_null_constant, printed_default, printed_null
 from engine.sql.deparse.stored_text import nextval, with_sequences_by_oid
 from engine.sql.parser.nodes.statements import ColumnDefinition, Formula, QualifiedName, SequenceOptions
 from engine.statements.ddl.sequence import new_sequence
@@ -132,12 +132,12 @@ class ColumnMaker:
 
 
 def stored_default(formula: Formula, column: TableColumn, definer: Definer) -> str | None:
-    """Bind a default, so that its errors are raised, and return it as it is stored. DEFAULT NULL gives None, unless the
-    column's type is a domain, whose own default would then apply.
+    """Bind a default, so that its errors are raised, and return it as it is stored; None if it is the NULL that a
+    column without a default takes.
     """
     bound = bind_default(formula.tree, column.name, column.type, definer.context())
-    if formula.text.strip().lower() == "null":
-        return None if column.domain is None else f"NULL::{column.type.pg.sql_name}"
+    if is_null_constant(formula.tree, bound, column.type):
+        return printed_null(column.type, is_domain=column.domain is not None)
     text = definer.storage_text(printed_default(formula.tree, formula.text, bound, column.type))
     return with_sequences_by_oid(text, lambda name: relation_named(name, definer.context()))
 

@@ -17,7 +17,7 @@ from engine.catalog.model.user_types import CompositeType, DomainCheck, DomainTy
 from engine.common import sql_type as st
 from engine.sql.binder.definitions import bind_default, bind_domain_check, without_position
 from engine.sql.binder.type_names import domain_named, resolve_type
-from engine.sql.deparse.defaults import printed_default
+from engine.sql.deparse.defaults import is_null_constant, printed_default, printed_null
 from engine.sql.deparse.stored_text import read_formula
 from engine.sql.parser.nodes import domains as d
 from engine.sql.parser.nodes.statements import Formula, RenameRelation, SetSchema
@@ -49,16 +49,19 @@ def _make_domain(statement: d.CreateDomain, schema: str, definer: Definer) -> Do
         catalog.objects.new_oid(), catalog.objects.new_oid(), schema, name, (under or typ.pg).oid, -1 if under else typ.typmod,
         statement.not_null,
     )  # fmt: skip
-    made = replace(made, default=_default(statement.default, name, typ, definer))
+    made = replace(made, default=_default(statement.default, made, typ, definer))
     for check in statement.checks:
         made = _with_check(made, check, typ, definer)
     return made
 
 
-def _default(written: Formula | None, name: str, typ: st.SqlType, definer: Definer) -> str | None:
-    if written is None or written.text.strip().lower() == "null":
+def _default(written: Formula | None, domain: DomainType, typ: st.SqlType, definer: Definer) -> str | None:
+    """Return a domain's default as it is stored. typ: the type below all domains."""
+    if written is None:
         return None
-    bound = bind_default(written.tree, name, typ, definer.context())
+    bound = bind_default(written.tree, domain.name, typ, definer.context())
+    if is_null_constant(written.tree, bound, typ):
+        return printed_null(typ, is_domain=domain.under not in t.BY_OID)
     return definer.storage_text(printed_default(written.tree, written.text.strip(), bound, typ))
 
 
@@ -103,7 +106,7 @@ def _below(domain: DomainType, definer: Definer) -> st.SqlType:
 def _apply_action(domain: DomainType, action: object, typ: st.SqlType, definer: Definer) -> DomainType:
     match action:
         case d.SetDomainDefault(formula=formula):
-            return replace(domain, default=_default(formula, domain.name, typ, definer))
+            return replace(domain, default=_default(formula, domain, typ, definer))
         case d.SetDomainNotNull(not_null=not_null):
             return replace(domain, not_null=not_null)
         case d.AddDomainCheck(check=check, valid=valid):

@@ -1,0 +1,26 @@
+create domain dm as int default 7;
+create table e (a int default null, b int default (null), c int default null::int, d text default (((null))), e int default cast(null as int), f varchar(3) default null, g varchar(3) default (null), h dm default null, i dm default (null), j numeric(3,1) default null, k int default ((null)), l varchar(3) default null::varchar, m numeric(4,2) default null::numeric, n bit(3) default null, o dm default null::int, p char(3) default (null), q timestamp(3) default null, s text default null::text, v int[] default null, w varchar(3)[] default (null), x int default /*c*/ null, y interval(2) default (null));
+select attnum, attname, atthasdef, pg_get_expr(adbin, adrelid) from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum where attrelid = 'e'::regclass and attnum > 0 order by 1;
+insert into e default values;
+select a, f, h, i, j, n, o, p, q, w from e;
+alter table e alter a set default (null), alter b set default 3;
+alter table e alter b set default (null), alter c set default null::int, alter h set default (null);
+alter table e add z varchar(5) default null, add za int default (null);
+select attnum, attname, atthasdef, pg_get_expr(adbin, adrelid) from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum where attrelid = 'e'::regclass and attnum in (1, 2, 3, 8, 23, 24) order by 1;
+insert into e (a) values (1);
+select a, b, h, z, za from e;
+create domain d1 as int default null;
+create domain d2 as int default (null);
+create domain d3 as int default null::int;
+create domain d4 as varchar(3) default (null);
+create domain d5 as dm default (null);
+create domain d6 as dm default null;
+select typname, typdefault from pg_type where typname ~ '^d[0-9]$' order by 1;
+create table f (a d2, b d4, c d5, d d6);
+insert into f default values;
+select * from f;
+alter domain d5 set default 8;
+alter domain d5 set default (null);
+alter domain dm set default (null);
+alter domain d4 set default null;
+select typname, typdefault from pg_type where typname ~ '^d[0-9m]$' order by 1
