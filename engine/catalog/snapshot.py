@@ -66,11 +66,13 @@ class DataChange:
     whole: whether the statement depends on all of the table's rows (it checked a key, for example): the change is valid
     only while no other transaction has changed the table's files. Otherwise removed files must still exist, and files
     may be added at any time.
+    truncates: whether the change is that of a TRUNCATE.
     """
 
     before: Table
     files: FileChange
     whole: bool = False
+    truncates: bool = False
 
     @property
     def key(self) -> Key:

@@ -240,6 +240,37 @@ def test_freeze(sluice: LocalMember, postgres: PostgresServer) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "insert into frozen values (2)",
+        "insert into frozen values (1) on conflict (a) do update set a = 3",
+        "merge into frozen using (values (1), (2)) v (a) on v.a = frozen.a when matched then delete "
+        "when not matched then insert values (v.a)",
+        "delete from frozen",
+        "update frozen set a = 2",
+        "truncate frozen",
+    ],
+)
+def test_freeze_after_a_change_of_the_table(change: str, sluice: LocalMember, postgres: PostgresServer) -> None:
+    """TRUNCATE alone makes a table new, whatever other changes check."""
+    found: list[list[Told]] = []
+    for dsn in (sluice.dsn, postgres.dsn):
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("create table frozen (a int primary key)")
+            try:
+                connection.execute("insert into frozen values (1)")
+                with connection.transaction(force_rollback=True):
+                    connection.execute(change.encode())
+                    # Without rows, Sluice cannot tell (`_require_new`).
+                    connection.execute("insert into frozen values (9)")
+                    told = copied_in(connection, "copy frozen from stdin with (freeze)", b"10\n")
+                found.append([told])
+            finally:
+                connection.execute("drop table frozen")
+    assert found[0] == found[1]
+
+
 _SPELLED = """create table t (
     a time, b timetz(0), c timestamp(1), d timestamptz, e interval, f bool, g float4, h uuid,
     i int[], j json, k bytea, l "char", m bpchar(3)

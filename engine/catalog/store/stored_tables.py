@@ -101,10 +101,22 @@ class StoredTables:
 
         Raises SerializationFailure; InternalError if a path to remove is not one of the table's.
         """
-        change = DataChange(table, FileChange(tuple(added), tuple(removed)), whole or not (appends_only or removed))
+        files = FileChange(tuple(added), tuple(removed))
+        assert not (appends_only and files.removed), "what only appends removes nothing"
+        self._change(DataChange(table, files, whole or not (appends_only or files.removed)))
+
+    def truncate(self, table: Table) -> None:
+        """Remove all files of a stored table: any other commit to the table conflicts. May block.
+
+        table: as for `change_data`. Raises SerializationFailure.
+        """
+        removed = tuple(file.path for file in self.files(table))
+        self._change(DataChange(table, FileChange((), removed), whole=True, truncates=True))
+
+    def _change(self, change: DataChange) -> None:
+        table = change.before
         if not change.files:
             return
-        assert not (appends_only and change.files.removed), "what only appends removes nothing"
         strangers = tables.missing_paths(table, change.files.removed)
         if strangers:
             take_back(self._root, [change], ())
@@ -169,11 +181,9 @@ class StoredTables:
         return {*self._pending.made, *(location for location in own if location is not None)}
 
     def is_new(self, table: Table) -> bool:
-        """Return whether this transaction has created a stored table, or made a change to it that depends on all of its
-        rows, as the removal of all rows does.
-        """
-        emptied = {c.location for c in list(self._pending.changes) if isinstance(c, DataChange) and c.whole}
-        return location_of(table) in self.own_folders() | emptied
+        """Return whether this transaction has created or truncated a stored table. A temporary table counts as new."""
+        truncated = {c.location for c in list(self._pending.changes) if isinstance(c, DataChange) and c.truncates}
+        return location_of(table) in self.own_folders() | truncated
 
     def contested_folders(self) -> set[str]:
         """Return the folders of tables for which a commit of another session may make this transaction fail. May be

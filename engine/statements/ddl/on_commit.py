@@ -18,5 +18,4 @@ def act(catalog: SessionCatalog) -> None:
         remove(dropped, "temporary tables", True, catalog, (), lambda _message: None)
     for table, action in due:
         if action == "delete":
-            removed = [file.path for file in catalog.tables.files(table)]
-            catalog.tables.change_data(table, (), removed, appends_only=False, whole=True)
+            catalog.tables.truncate(table)

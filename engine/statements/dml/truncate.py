@@ -12,9 +12,7 @@ from engine.sql.binder.mutations.target import find_table
 from engine.sql.binder.scope import BindContext
 from engine.sql.parser.nodes.statements import Truncate
 from engine.statements.dml import foreign_keys
-from engine.statements.dml.intents import Intents
 from engine.statements.dml.planned_mutation import require_writable
-from engine.statements.dml.statement import SessionMutationContext
 from engine.statements.shared.engine_services import EngineServices
 from engine.statements.shared.restarted_sequences import restart_owned
 from wire.errors import FeatureNotSupported
@@ -34,10 +32,7 @@ async def truncate(session: SessionContext, engine: EngineServices, statement: T
         require_writable(session, "TRUNCATE TABLE", table)
         if statement.restart:
             await engine.in_operation_pool(lambda table=table: restart_owned(table, session.catalog))  # type: ignore[misc]
-        removed = tuple(file.path for file in session.catalog.tables.files(table))
-        if removed:
-            ground = SessionMutationContext(session, engine)
-            await ground.record(table, Intents(removed=removed), appends_only=False, whole=True)
+        await engine.in_operation_pool(lambda table=table: session.catalog.tables.truncate(table))  # type: ignore[misc]
     return "TRUNCATE TABLE"
 
 
