@@ -16,7 +16,7 @@ from engine.catalog.snapshot import SLUICE
 from engine.sql.parser.nodes.extensions import CreateExtension, DropExtension
 from engine.statements.shared.definer import Definer
 from engine.statements.shared.names import required_by_system
-from wire.errors import DuplicateObject, FeatureNotSupported, UndefinedObject
+from wire.errors import DuplicateObject, FeatureNotSupported, SqlSyntaxError, UndefinedObject
 
 #: The rows of pg_available_extensions in PostgreSQL 15 as its own sources build it.
 POSTGRES: Final = frozenset(
@@ -35,12 +35,16 @@ _THERE: Final = frozenset(("pg_stat_statements",))
 
 
 def create_extension(statement: CreateExtension, definer: Definer) -> None:
-    """Run CREATE EXTENSION. Raises DuplicateObject, and FeatureNotSupported for an extension that is not PostgreSQL's."""
+    """Run CREATE EXTENSION. Raises DuplicateObject, SqlSyntaxError for an option that is given twice, and
+    FeatureNotSupported for an extension that is not PostgreSQL's.
+    """
     if statement.name == SLUICE and not statement.if_not_exists:
         raise DuplicateObject(f'extension "{SLUICE}" already exists')
     if statement.name == SLUICE:
         definer.notify(f'extension "{SLUICE}" already exists, skipping')
         return
+    if statement.redundant is not None:
+        raise SqlSyntaxError("conflicting or redundant options", position=statement.redundant)
     if statement.name not in POSTGRES:
         raise FeatureNotSupported(
             f'extension "{statement.name}" is not available',

@@ -8,8 +8,11 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateExtension(Statement):
+    """redundant: the position of an option that was given before, from 1; None if there is none."""
+
     name: str
     if_not_exists: bool = False
+    redundant: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,7 @@ class _Qualities:
     identity: Literal["", "always", "by default"] = ""
     sequence: SequenceOptions | None = None
     generated: Formula | None = None
+    collated: bool = False
     constraints: list[ConstraintDefinition] = field(default_factory=list)
 
 
@@ -104,8 +105,8 @@ def _quality(reader: StatementReader, column: str, table: str, said: _Qualities)
         _generation_clause(reader, column, table, said, token)
     elif reader.word_at("check", "unique", "primary", "references"):
         said.constraints.append(_constraint(reader, name, token, own=column))
-    elif name is None and take_collation(reader):
-        pass
+    elif name is None and reader.word_at("collate"):
+        said.collated = take_another_collation(reader, said.collated)
     elif name is None and reader.word_at("compression", "storage"):
         reader.raise_unsupported(reader.token.text.upper())
     elif name is not None:
@@ -196,6 +197,17 @@ def take_collation(reader: StatementReader) -> bool:
     if names[-1] not in ("C", "POSIX", "default", "ucs_basic") or names[:-1] not in ([], ["pg_catalog"]):
         reader.raise_unsupported(f'collation "{".".join(names)}"', token)
     return True
+
+
+def take_another_collation(reader: StatementReader, collated: bool) -> bool:
+    """Read COLLATE name among the qualities of a column or domain, if it comes next. collated: whether one has been
+    read before. Returns whether one has been read now or before.
+    """
+    token = reader.token
+    found = take_collation(reader)
+    if found and collated:
+        raise SqlSyntaxError("multiple COLLATE clauses not allowed", position=token.start + 1)
+    return found or collated
 
 
 def table_constraint(reader: StatementReader) -> ConstraintDefinition:

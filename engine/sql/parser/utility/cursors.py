@@ -27,7 +27,7 @@ _SINGLE: Final[dict[str, _Movement]] = {
 def _declare(reader: StatementReader) -> Statement:
     reader.next()
     name = reader.name()
-    binary, insensitive, scroll = False, False, set[bool]()
+    binary, insensitive, asensitive, scroll = False, False, False, set[bool]()
     while not reader.take("cursor"):
         if reader.take("binary"):
             binary = True
@@ -37,13 +37,17 @@ def _declare(reader: StatementReader) -> Statement:
             scroll.add(True)
         elif reader.take("insensitive"):
             insensitive = True
-        elif not reader.take("asensitive"):
+        elif reader.take("asensitive"):
+            asensitive = True
+        else:
             reader.fail()
     hold = reader.take("with", "hold")
     if not hold:
         reader.take("without", "hold")
     if len(scroll) == 2:
         raise InvalidCursorDefinition("cannot specify both SCROLL and NO SCROLL")
+    if insensitive and asensitive:
+        raise InvalidCursorDefinition("cannot specify both ASENSITIVE and INSENSITIVE")
     reader.expect("for")
     if not reader.query_at():
         reader.fail()

@@ -15,15 +15,18 @@ def create_extension(reader: StatementReader) -> Statement:
     missing = reader.take("if", "not", "exists")
     name = reader.name()
     reader.take("with")
+    said: set[str] = set()
+    redundant: int | None = None
     while reader.word_at("schema", "version", "cascade"):
-        if reader.take("cascade"):
-            continue
-        version = reader.next().text == "version"
-        if version and reader.token.kind is Kind.STRING:
+        option = reader.next()
+        if option.text in said and redundant is None:
+            redundant = option.start + 1
+        said.add(option.text)
+        if option.text == "version" and reader.token.kind is Kind.STRING:
             reader.next()
-        else:
+        elif option.text != "cascade":
             reader.name()
-    return CreateExtension(name=name, if_not_exists=missing, text="")
+    return CreateExtension(name=name, if_not_exists=missing, redundant=redundant, text="")
 
 
 def drop_extension(reader: StatementReader) -> Statement:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.sql.parser.lexical.lexer import Kind
+from engine.sql.parser.lexical.lexer import Kind, Token
 from engine.sql.parser.nodes.privileges import (
     AlterDefaultPrivileges,
     DropOwned,
@@ -17,6 +17,7 @@ from engine.sql.parser.nodes.privileges import (
 from engine.sql.parser.nodes.statements import QualifiedName, RoleName, Statement
 from engine.sql.parser.utility.reader import StatementReader
 from engine.sql.parser.utility.role_names import grantees, role_spec, role_specs
+from wire.errors import SqlSyntaxError
 
 _NAMED: Final[dict[str, GrantKind]] = {
     "table": "table", "sequence": "sequence", "schema": "schema", "database": "database", "type": "type", "domain": "domain"
@@ -118,19 +119,26 @@ def _simple_names(reader: StatementReader) -> tuple[QualifiedName, ...]:
 
 def alter_default_privileges(reader: StatementReader) -> Statement:
     """Read ALTER DEFAULT PRIVILEGES, after these words."""
-    owners: tuple[RoleName, ...] = ()
-    schemas: tuple[str, ...] = ()
+    owners: tuple[RoleName, ...] | None = None
+    schemas: tuple[str, ...] | None = None
+    redundant: Token | None = None
     while reader.word_at("for", "in"):
+        token = reader.token
         if reader.take("for", "role") or reader.take("for", "user"):
+            redundant = redundant or (token if owners is not None else None)
             owners = role_specs(reader)
         else:
             reader.expect("in")
             reader.expect("schema")
+            redundant = redundant or (token if schemas is not None else None)
             schemas = tuple(reader.comma_list(reader.name))
     revokes = reader.take("revoke")
     if not revokes:
         reader.expect("grant")
-    return AlterDefaultPrivileges(roles=owners, schemas=schemas, action=_default_action(reader, revokes), text="")
+    action = _default_action(reader, revokes)
+    if redundant is not None:
+        raise SqlSyntaxError("conflicting or redundant options", position=redundant.start + 1)
+    return AlterDefaultPrivileges(roles=owners or (), schemas=schemas or (), action=action, text="")
 
 
 def _default_action(reader: StatementReader, revokes: bool) -> GrantPrivileges:

@@ -22,8 +22,11 @@ def _reindex(reader: StatementReader) -> Statement:
                 raise SqlSyntaxError(f'unrecognized REINDEX option "{name}"', position=token.start + 1)
             if name == "tablespace":
                 raise FeatureNotSupported("not supported: REINDEX (TABLESPACE)", position=token.start + 1)
+            # A later mention of an option overrides an earlier one.
             if boolean(name, value):
                 chosen.add(name)
+            else:
+                chosen.discard(name)
     kind = next((kind for kind in get_args(ReindexKind) if reader.take(kind)), None)
     if kind is None:
         reader.fail()

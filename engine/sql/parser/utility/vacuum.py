@@ -49,7 +49,8 @@ def _analyze(reader: StatementReader) -> Statement:
             if name not in _ANALYZE_OPTIONS:
                 raise SqlSyntaxError(f'unrecognized ANALYZE option "{name}"', position=token.start + 1)
             # Nothing is locked, so SKIP_LOCKED skips nothing.
-            verbose = boolean(name, value) if name == "verbose" else verbose
+            chosen = boolean(name, value)
+            verbose = chosen if name == "verbose" else verbose
     else:
         verbose = reader.take("verbose")
     return Analyze(tables=_relations(reader), verbose=verbose, text="")
