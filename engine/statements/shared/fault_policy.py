@@ -26,6 +26,7 @@ If an error ends a query although its policy would have repeated it, the error s
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal, Protocol
@@ -170,12 +171,10 @@ class Repetition:
             why += " It outlives only data connections between running members, and not those of Spark tasks."
         missing = absent_members(self._query.engine.mesh, self._members)
         when = f" when {', '.join(f'member {member}' for member in missing)} is up again" if missing else ""
-        return SqlError(
-            error.message,
-            detail=f"{error.detail} {why}" if error.detail else why,
-            hint=f"The statement may be repeated{when if self._query.policy == 'wait' else ''}.",
-            sqlstate=error.sqlstate,
-        )
+        explained = copy.copy(error)
+        explained.detail = f"{error.detail} {why}" if error.detail else why
+        explained.hint = f"The statement may be repeated{when if self._query.policy == 'wait' else ''}."
+        return explained
 
     async def _compile_for_all(self, error: SqlError, is_wanted: Callable[[], bool]) -> CompiledQuery:
         """Compile the query for all members of the last attempt, as soon as all are up. A member may be lost during the

@@ -24,9 +24,9 @@ from engine.exchange.listener import DataConnection
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.planner import Choice
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery
-from engine.statements.shared.fault_policy import REPEATS_MAX, Policy, RepeatableQuery
+from engine.statements.shared.fault_policy import REPEATS_MAX, Policy, RepeatableQuery, Repetition
 from engine.statements.shared.terms import Terms
-from wire.errors import SqlError
+from wire.errors import About, SerializationFailure, SqlError
 from wire.types import pg_types as t
 
 _ONE = pa.schema([("c1", pa.int64())])
@@ -163,6 +163,19 @@ async def test_nothing_is_repeated_once_rows_were_given(members: list[MeshMember
     assert f"does not run again (sluice.fault_policy is {policy})" in (error.detail or "")
     assert (error.hint or "").startswith("The statement may be repeated")
     assert len(asked.attempts) == 1
+
+
+async def test_the_refusal_to_repeat_keeps_what_the_error_says(members: list[MeshMember]) -> None:
+    asked = Asked(members, "retry")
+    query = RepeatableQuery(asked, "retry", _TERMS, asked.compiled, asked.context())
+    error = SerializationFailure("lost", detail="A member is gone.", hint="Wait.", position=7, about=About(table="t"))
+    error.context = "COPY t, line 1"
+    refusal = Repetition(query, ["m1"]).explain_refusal(error)
+    assert type(refusal) is SerializationFailure
+    assert (refusal.message, refusal.sqlstate, refusal.position) == ("lost", "40001", 7)
+    assert (refusal.about, refusal.context) == (About(table="t"), "COPY t, line 1")
+    assert (refusal.detail or "").startswith("A member is gone. Its rows have reached the client")
+    assert (error.detail, error.hint) == ("A member is gone.", "Wait.")
 
 
 async def test_errors_of_the_statement_are_not_repeated(members: list[MeshMember]) -> None:
