@@ -15,12 +15,12 @@ _DISTANCE_MAX: Final = 3
 
 def column_hint(relation: str | None, name: str, known: Sequence[tuple[str, Sequence[str]]]) -> str | None:
     """The hint for the missing `relation.name`, given (relation, its columns) for all that is known; None: no idea."""
+    for table, columns in known:
+        if relation in (None, table) and name in columns:
+            return f'There is a column named "{name}" in table "{table}", but it cannot be referenced from this part of the query.'
     matches = _closest(relation, name, known)
     if not matches:
         return None
-    if len(matches) == 1 and matches[0][1] == name:
-        table = matches[0][0]
-        return f'There is a column named "{name}" in table "{table}", but it cannot be referenced from this part of the query.'
     meant = " or ".join(f'the column "{table}.{column}"' for table, column in matches)
     return f"Perhaps you meant to reference {meant}."
 
@@ -31,8 +31,6 @@ def _closest(relation: str | None, name: str, known: Sequence[tuple[str, Sequenc
     found: list[tuple[str, str]] = []
     for table, columns in known:
         penalty = 0 if relation is None else levenshtein(relation, table)
-        if penalty == 0 and name in columns:
-            return [(table, name)]
         for column in columns:
             if penalty > best:
                 break
