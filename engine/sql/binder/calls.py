@@ -22,6 +22,7 @@ from engine.pg_catalog.system_function_sql import INFORMATION_SCHEMA
 from engine.plan_ir.expr import (
     AggregateCall,
     Call,
+    ColumnRef,
     Const,
     ContextRef,
     Expr,
@@ -32,11 +33,12 @@ from engine.plan_ir.expr import (
     GroupingCall,
     OrderItem,
     ParamRef,
+    Subquery,
     WindowCall,
 )
 from engine.sql.binder import hypothetical, inlined, literals, object_names, resolution
 from engine.sql.binder.casts import cast_functions, find_pathway, is_string
-from engine.sql.binder.levels import check_no_sets, own_columns
+from engine.sql.binder.levels import check_no_sets, is_set_returning, own_columns
 from engine.sql.binder.operators_syntax import array_items
 from engine.sql.binder.resolution import Choice
 from engine.sql.binder.same_exprs import is_same
@@ -61,6 +63,8 @@ from wire.types import pg_types as t
 if TYPE_CHECKING:
     from engine.sql.binder.expressions import ExpressionBinder, Handler
 
+#: Parts of an expression without which its query would have other rows, or be allowed elsewhere.
+_PLACED: Final = (AggregateCall, ColumnRef, GroupingCall, Subquery, WindowCall)
 #: Functions whose value is fixed when execution begins, as `ContextRef`s.
 _CONTEXT: Final[Mapping[str, tuple[str, t.PgType]]] = {
     "now": ("now", t.TIMESTAMPTZ),
@@ -666,11 +670,18 @@ def bind_grouping(binder: ExpressionBinder, node: exp.Expression, scope: Scope) 
 
 
 def bind_typeof(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    """Bind pg_typeof, whose result is known while binding."""
+    """Bind pg_typeof, whose result is known while binding. An argument that decides how many rows there are, or where
+    the call may stand, is kept: an aggregate, a window or set-returning function, a column, a subquery.
+    """
     args = binder.bind_all(node.expressions, scope)
+    at = position(node)
     if len(args) != 1:
-        raise resolution.undefined_function("pg_typeof", [a.type.pg for a in args], cursor(position(node)))
-    return literals.constant(t.REGTYPE, args[0].type.pg.oid, position(node))
+        raise resolution.undefined_function("pg_typeof", [a.type.pg for a in args], cursor(at))
+    name = literals.constant(t.REGTYPE, args[0].type.pg.oid, at)
+    if not any(isinstance(part, _PLACED) or is_set_returning(part) for part in args[0].walk()):
+        return name
+    (function,) = binder.functions.functions("=pg_typeof")
+    return Call(name.type, function, (args[0], name), position=at)
 
 
 def _format_type(node: exp.Anonymous, known: Mapping[int, str]) -> exp.Expression:

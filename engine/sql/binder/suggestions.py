@@ -18,12 +18,12 @@ def column_hint(relation: str | None, name: str, known: Sequence[tuple[str, Sequ
     """Return the hint for the missing `relation.name`; None without a suggestion. known: each relation and its
     columns.
     """
+    for table, columns in known:
+        if relation in (None, table) and name in columns:
+            return f'There is a column named "{name}" in table "{table}", but it cannot be referenced from this part of the query.'
     matches = _closest(relation, name, known)
     if not matches:
         return None
-    if len(matches) == 1 and matches[0][1] == name:
-        table = matches[0][0]
-        return f'There is a column named "{name}" in table "{table}", but it cannot be referenced from this part of the query.'
     meant = " or ".join(f'the column "{table}.{column}"' for table, column in matches)
     return f"Perhaps you meant to reference {meant}."
 
@@ -34,8 +34,6 @@ def _closest(relation: str | None, name: str, known: Sequence[tuple[str, Sequenc
     found: list[tuple[str, str]] = []
     for table, columns in known:
         penalty = 0 if relation is None else levenshtein(relation, table)
-        if penalty == 0 and name in columns:
-            return [(table, name)]
         for column in columns:
             if penalty > best:
                 break

@@ -146,3 +146,20 @@ select convert('\xe282ac'::bytea, 'UTF8', 'NOPE');
 select convert('\xe282ac'::bytea, 'NOPE', 'UTF8');
 select hashtext('abc'), hashtext(''), hashtext('abcdefghijk'), hashtext('abcdefghijkl'), hashtext('abcdefghijklm'), hashtext(null);
 select n, hashtext(repeat('ä', n)), hashtext(repeat('x', n)) from generate_series(0, 40) n
+
+-- The type is known before there are rows; how many rows there are, and what may be asked for, is decided by the argument.
+create table sold (region text, amount numeric(8, 2), tags text[]);
+insert into sold values ('n', 1.5, '{a,b}'), ('n', 2, '{}'), ('s', null, '{c}');
+select pg_typeof(sum(amount)), pg_typeof(count(*)), pg_typeof(array_agg(region)) from sold;
+select pg_typeof(1) from sold order by pg_typeof(count(*));
+select format_type(pg_typeof(avg(amount)), null) from sold;
+select (select pg_typeof(max(amount)) from sold i where i.region = o.region) from sold o;
+select pg_typeof(grouping(region)), pg_typeof(row_number() over ()) from sold group by region;
+select pg_typeof(unnest(tags)) from sold;
+select pg_typeof(generate_series(1, 3)), generate_series(1, 2);
+select pg_typeof(region), count(*) from sold;
+select pg_typeof(region), count(*) from sold group by pg_typeof(region);
+select pg_typeof(region) from sold group by amount;
+select region from sold where pg_typeof(count(*)) is null;
+select region from sold where pg_typeof(amount) = 'numeric'::regtype order by amount;
+select pg_typeof(sold), pg_typeof(row(1, amount)), pg_typeof(x) from sold, (values ('NaN'::numeric)) v(x) limit 1;

@@ -36,3 +36,13 @@ select greatest('(1,2),(3,4)'::box);
 select greatest('<a/>'::xml, null);
 select greatest('(1,2)'::tid), least('(1,2)'::tid, '(1,1)');
 select greatest(1, 2), least('a', 'b'), greatest(x) from (values (1)) v(x)
+;
+-- The right column of an alias that is nearly right.
+select b.x from (values (1)) a(x);
+select orders.id from (values (1)) order_(id);
+select zzzz.x from (values (1)) t(x);
+select z.y from (values (1)) t(x), (values (2)) u(y);
+select z.x from (values (1)) t(x), (values (2)) u(x);
+select t.x from (select t.x from (values (1)) t(x)) a;
+select a.nope from (values (1)) a(x);
+select x.x from (values (1)) a(x) join (values (1)) b(y) on c.y = a.x
