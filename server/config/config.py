@@ -298,10 +298,16 @@ class Config(_Section):
         3, ge=0, description="the number of max_connections that only superusers get"
     )
     client_input_mb: int = Field(
-        512, ge=1, le=1 << 20, description="MB of input of all clients together that may wait to be processed"
+        512,
+        ge=1,
+        le=1 << 20,
+        description="MB of unprocessed input of all clients, beyond which long incomplete messages are refused",
     )
     client_output_mb: int = Field(
-        64, ge=1, le=1 << 20, description="MB of encoded rows that may be held for all clients together"
+        64,
+        ge=1,
+        le=1 << 20,
+        description="MB of encoded rows that may be held for all clients; pages become smaller as it fills",
     )
     authentication_timeout: float = Field(60.0, gt=0, description="seconds within which a client must log in")
     fragment_threads: int = Field(4, ge=1, le=1024)

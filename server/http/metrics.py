@@ -58,7 +58,7 @@ FIGURES: Final[Mapping[tuple[str, str], Figure]] = {
     ("operations", "queued"): _gauge("operations_queued", "Short calls of statements that wait for an operation thread."),
     ("operations", "running"): _gauge("operations_running", "Short calls of statements that are running on an operation thread."),
     ("operations", "aside"): _gauge(
-        "operations_aside", "Operation calls outside the pool, because they wait or have waited for another process."
+        "operations_aside", "Operation calls outside the pool, because they wait or have waited for a lock of another process."
     ),
     ("messages", "queued"): _gauge("messages_queued", "Messages from other members that wait for a message thread."),
     ("messages", "running"): _gauge(
@@ -71,7 +71,7 @@ FIGURES: Final[Mapping[tuple[str, str], Figure]] = {
     ),
     ("planning", "waiting"): _gauge("planning_waiting", "Long statements that wait for their turn to be planned."),
     ("planning", "live_nodes"): _gauge("planning_live_nodes", "Tokens and nodes of long statements in memory, approximately."),
-    ("planning", "interrupted"): _counter("planning_interrupted", "Statements that were cancelled while they were being planned."),
+    ("planning", "interrupted"): _counter("planning_interrupted", "Statements that were cancelled or timed out during planning."),
     ("planning", "refused"): _counter("planning_refused", "Statements that failed during planning for lack of memory."),
     ("stalls", "loop_ms_max"): _gauge(
         "loop_stall_max_seconds", "The longest stall of the event loop since the member's start.", 1e-3
