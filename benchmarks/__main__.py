@@ -90,11 +90,14 @@ MEASURES: Final = tuple(
 
 def main(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Which: " + ", ".join(measure.name for measure in MEASURES) + "; or all.")
+        list[str] | None,
+        typer.Argument(help="Benchmarks to run: " + ", ".join(measure.name for measure in MEASURES) + "; or all."),
     ] = None,
-    scale: Annotated[float, typer.Option(help="TPC-H scale factor. The bars are for 1.", min=0.01)] = 1.0,
-    write: Annotated[bool, typer.Option("--write", help="Put the results into docs/benchmarks.md.")] = False,
-    data: Annotated[Path, typer.Option(help="Where TPC-H data is kept and, if missing, generated.")] = Path("data"),
+    scale: Annotated[float, typer.Option(help="TPC-H scale factor. The bars apply to scale 1.", min=0.01)] = 1.0,
+    write: Annotated[bool, typer.Option("--write", help="Write the results into docs/benchmarks.md.")] = False,
+    data: Annotated[Path, typer.Option(help="Directory of the TPC-H data, which is generated if missing.")] = Path(
+        "data"
+    ),
 ) -> None:
     """Run the benchmarks."""
     signal.signal(signal.SIGTERM, _end)

@@ -145,10 +145,11 @@ def _wait(condition: Any) -> None:
 MEASURE: Final = Measure(
     "cancel",
     "Cancelling a Spark query",
-    f"{_CANCELS} cancel requests, through psycopg, of queries on Spark that have tasks under way: in a scan that streams, an "
-    f"aggregation's shuffle, a sort and a join in turn, 0 to {_DELAY_SECONDS_MAX} s (seeded) after their first task began. "
-    "Time from sending the request until the client has its error, the same connection has answered `select 1`, the member "
-    "counts no stream on Spark, and Spark's REST interface says that no job runs; then until it says that no task is active: "
-    "a killed task that sorts in memory notices after that. The polls are part of it.",
+    f"{_CANCELS} cancel requests through psycopg for queries on Spark with running tasks: a streaming scan, the "
+    f"shuffle of an aggregation, a sort and a join in turn, each cancelled 0 to {_DELAY_SECONDS_MAX} s (seeded) after "
+    "its first task began. The time runs from sending the request until the client has received the error, the same "
+    "connection has answered `select 1`, the member counts no stream on Spark, and Spark's REST interface reports no "
+    'running job. "Until no task is active" runs until that interface also reports no active task: a killed task '
+    "that sorts in memory notices the cancellation later. The times include the polling intervals.",
     _run,
 )

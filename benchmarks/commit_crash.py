@@ -80,12 +80,15 @@ def _run(ground: Ground) -> Iterator[Figure]:
     assert named is not None
     yield Figure("kills", _KILLS, "")
     yield Figure("acknowledged transactions", len(acknowledged), "")
-    yield Figure("acknowledged, lost", len(acknowledged - both), "", 0)
-    yield Figure("partly there", len(one ^ set(there[1])), "", 0)
+    yield Figure("acknowledged transactions that are lost", len(acknowledged - both), "", 0)
+    yield Figure("partially visible transactions", len(one ^ set(there[1])), "", 0)
     yield Figure(
-        "there twice, or never asked for", sum(map(len, there)) - 2 * len(both & (acknowledged | in_doubt)), "", 0
+        "duplicate rows, or rows of no attempted transaction",
+        sum(map(len, there)) - 2 * len(both & (acknowledged | in_doubt)),
+        "",
+        0,
     )
-    yield Figure("files left after VACUUM that no table has", _files(data) - int(named[0]), "", 0)
+    yield Figure("files left after VACUUM that no table refers to", _files(data) - int(named[0]), "", 0)
 
 
 def _age(data: Path) -> None:
@@ -101,10 +104,11 @@ def _files(data: Path) -> int:
 
 MEASURE: Final = Measure(
     "commit_crash",
-    "A member killed at random moments of commits",
-    f"{_WRITERS} sessions commit transactions of one row into each of two tables; the member is killed with SIGKILL after "
-    f"{_LEAST_SECONDS} to {_MOST_SECONDS} s (seeded) and started again, {_KILLS} times. At the end both tables are compared with "
-    "what was acknowledged (a transaction that was under way may be there or not, but whole), and what VACUUM "
-    "leaves of files, made to look two hours old, with what the tables name.",
+    "A member killed at random moments during commits",
+    f"{_WRITERS} sessions commit transactions that insert one row into each of two tables; the member is killed with "
+    f"SIGKILL after {_LEAST_SECONDS} to {_MOST_SECONDS} s (seeded) and restarted, {_KILLS} times. At the end both "
+    "tables are compared with the acknowledged transactions; a transaction that was in progress at a kill must be "
+    "visible either completely or not at all. Then the files are made to look two hours old, VACUUM runs, and the "
+    "remaining files are compared with those that the tables refer to.",
     _run,
 )

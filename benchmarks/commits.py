@@ -47,9 +47,11 @@ def _run(ground: Ground) -> Iterator[Figure]:
                 ground.say(f"{clients} clients, {words}")
                 rates[clients], cost = _rate(member, clients)
                 yield Figure(f"{words}, {clients} clients", rates[clients], "commits/s")
-                yield Figure(f"{words}, {clients} clients: processor time of a commit", cost, "ms")
+                yield Figure(f"{words}, {clients} clients: processor time per commit", cost, "ms")
             for clients in _CLIENTS[1:]:
-                yield Figure(f"{words}: {clients} clients over 1", rates[clients] / rates[1], "×", _BAR, at_least=True)
+                yield Figure(
+                    f"{words}: {clients} clients relative to 1", rates[clients] / rates[1], "×", _BAR, at_least=True
+                )
 
 
 def _fill(ground: Ground, connection: psycopg.Connection[Any], relations: int) -> None:
@@ -85,8 +87,8 @@ def _rate(member: Member, count: int) -> tuple[float, float]:
 MEASURE: Final = Measure(
     "commits",
     "Commits of many clients",
-    "`insert into committed (id, name) values ($1, $2)` through psycopg, prepared, autocommit, by "
-    f"{', '.join(map(str, _CLIENTS))} clients for {_SECONDS:.0f} s each, on a member without Spark; the rows are counted. With few "
-    f"relations in the catalog, and with {_RELATIONS:,} views.",
+    "`insert into committed (id, name) values ($1, $2)` through psycopg, prepared, in autocommit mode, by "
+    f"{', '.join(map(str, _CLIENTS))} clients for {_SECONDS:.0f} s each, on a member without Spark; the rows are "
+    f"counted. Measured with few relations in the catalog, and with {_RELATIONS:,} views.",
     _run,
 )

@@ -29,9 +29,9 @@ def _run(ground: Ground) -> Iterator[Figure]:
         used = (processor.seconds(member.pid) - begun) / _ROUNDS * 1000
     yield Figure("a member, p50", percentile(ours, 50), "ms")
     yield Figure("PostgreSQL 15, p50", percentile(other, 50), "ms")
-    yield Figure("the member's over PostgreSQL's, p50", percentile(ours, 50) / percentile(other, 50), "", _BAR)
-    yield Figure("the member's over PostgreSQL's, p90", percentile(ours, 90) / percentile(other, 90), "")
-    yield Figure("processor time of the member for one", used, "ms")
+    yield Figure("member relative to PostgreSQL, p50", percentile(ours, 50) / percentile(other, 50), "", _BAR)
+    yield Figure("member relative to PostgreSQL, p90", percentile(ours, 90) / percentile(other, 90), "")
+    yield Figure("processor time of the member per connection", used, "ms")
 
 
 def _times(ours: str, theirs: str) -> tuple[list[float], list[float]]:
@@ -56,8 +56,9 @@ def _visit(dsn: str) -> float:
 
 MEASURE: Final = Measure(
     "connect",
-    "A connection and its first answer",
-    f"psycopg: connect without TLS or password, `select 1`, close; {_ROUNDS} times after {_WARM} to warm up, a member and "
-    "PostgreSQL 15 in turns, over TCP on loopback. A connection to PostgreSQL is a process that begins.",
+    "A connection and its first statement",
+    f"psycopg connects without TLS or password, runs `select 1`, and closes the connection: {_ROUNDS} times after "
+    f"{_WARM} warm-up runs, alternating between a member and PostgreSQL 15, over TCP on the loopback interface. "
+    "PostgreSQL starts a process for each connection.",
     _run,
 )

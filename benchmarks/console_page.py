@@ -131,10 +131,10 @@ def _memory(page: Page) -> Iterator[Figure]:
     _wait_for_frames(page, _FRAMES + _HOUR_FRAMES)
     after = _least_held(page)
     grown = (after["JSHeapUsedSize"] - before["JSHeapUsedSize"]) / 1024
-    yield Figure(f"heap, grown over {_HOUR_FRAMES:,} frames", grown, "KiB", _FLAT_KB)
+    yield Figure(f"growth of the heap over {_HOUR_FRAMES:,} frames", grown, "KiB", _FLAT_KB)
     yield Figure("heap", after["JSHeapUsedSize"] / 1024, "KiB")
-    yield Figure("DOM nodes, grown", after["Nodes"] - before["Nodes"], "nodes", _FLAT_NODES)
-    yield Figure("listeners, grown", after["JSEventListeners"] - before["JSEventListeners"], "listeners", 0)
+    yield Figure("growth of DOM nodes", after["Nodes"] - before["Nodes"], "nodes", _FLAT_NODES)
+    yield Figure("growth of event listeners", after["JSEventListeners"] - before["JSEventListeners"], "listeners", 0)
 
 
 def _least_held(page: Page) -> dict[str, float]:
@@ -167,9 +167,10 @@ def _metrics(session: CDPSession) -> dict[str, float]:
 
 MEASURE: Final = Measure(
     "console_page",
-    "The console's page",
-    f"Chromium shows the console over generated figures: {_STATEMENTS} statements over {_MEMBERS} members, 200 sessions, a history "
-    f"of 300; a new overview every {_INTERVAL_SECONDS * 1000:g} ms instead of each second. A frame is the page's work and the "
-    f"forced layout after it. Memory is compared between the least of {_READINGS} readings each, after full collections.",
+    "Rendering the console's page",
+    f"Chromium shows the console with generated data: {_STATEMENTS} statements over {_MEMBERS} members, 200 sessions, "
+    f"a history of 300 statements, and a new overview every {_INTERVAL_SECONDS * 1000:g} ms instead of every second. "
+    "A frame is the page's work and the forced layout after it. Growth of memory is the difference between two "
+    f"minima of {_READINGS} readings each, after full garbage collections.",
     _run,
 )

@@ -83,9 +83,9 @@ def _run(ground: Ground) -> Iterator[Figure]:
         noted = _noted(page)
     ages = list(_ages(noted, counted, begun))
     ground.say(f"{len(noted)} figures on the page, {len(counted)} questions")
-    yield Figure("a figure on the page behind the counter, 95 %", percentile(ages, 95), "s", _BAR)
-    yield Figure("a figure on the page behind the counter, median", median(ages), "s")
-    yield Figure("a figure on the page behind the counter, longest", max(ages), "s")
+    yield Figure("delay of a figure on the page, 95 %", percentile(ages, 95), "s", _BAR)
+    yield Figure("delay of a figure on the page, median", median(ages), "s")
+    yield Figure("delay of a figure on the page, longest", max(ages), "s")
 
 
 def _declare(owner: psycopg.Connection[Any]) -> str:
@@ -131,10 +131,10 @@ def _ages(noted: Noted, counted: Noted, begun: float) -> Iterator[float]:
 
 MEASURE: Final = Measure(
     "edge_lag",
-    "An edge's figures on the console's page, behind the member's counters",
-    f"{_MEMBERS} members; a cursor over lineitem, at the first one, is read evenly for {_SECONDS:g} s. Chromium shows the "
-    "statement on the second one's console. Each 20 ms: how long ago the counter of the edge from the second member to the "
-    f"first was what the page shows, as SQL tells it every {1000 * _ASK_SECONDS:g} ms; the time between two questions is part "
-    "of it.",
+    "Delay of an edge's figures on the console's page",
+    f"{_MEMBERS} members. A cursor over lineitem at the first member is read at an even rate for {_SECONDS:g} s, and "
+    "Chromium shows the statement on the second member's console. Every 20 ms, the delay is the time since the "
+    "counter of the edge from the second member to the first had the value that the page shows. SQL queries read the "
+    f"counter every {1000 * _ASK_SECONDS:g} ms; the interval between two of them is part of the delay.",
     _run,
 )

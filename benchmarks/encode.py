@@ -62,7 +62,7 @@ def _rate(encoder: RowEncoder, batches: Sequence[pa.RecordBatch]) -> float:
 MEASURE: Final = Measure(
     "encode",
     "Encoding rows as DataRow messages",
-    f"`orders` in memory as Arrow batches of {_BATCH_ROWS:,} rows, encoded by `RowEncoder` in this process; rows by second "
-    f"of its processor time, median of {_RUNS} passes over the table.",
+    f"`orders` as Arrow batches of {_BATCH_ROWS:,} rows in memory, encoded by `RowEncoder` in the benchmark's "
+    f"process: rows per second of its processor time, median of {_RUNS} passes over the table.",
     _run,
 )

@@ -51,7 +51,7 @@ def _at_scale(ground: Ground, connections: Connections, scale: float) -> Iterato
     times = {name: _best_times(ground, connections, name, text) for name, text in queries().items()}
     chosen = sum(taken["auto"] for taken in times.values())
     faster = sum(min(taken["local"], taken["spark"]) for taken in times.values())
-    yield Figure(f"scale {scale:g}: sum over the faster engine of each", chosen / faster, "", _BAR)
+    yield Figure(f"scale {scale:g}: total time relative to the faster engine of each query", chosen / faster, "", _BAR)
     for engine in _ENGINES:
         yield Figure(f"scale {scale:g}: {engine}, all 22", sum(taken[engine] for taken in times.values()), "s")
     for name, taken in times.items():
@@ -89,11 +89,12 @@ def _seconds(connection: psycopg.Connection[Any], text: str, most: float = 0.0) 
 
 MEASURE: Final = Measure(
     "engine_choice",
-    "The 22 queries of TPC-H with the engine that is chosen, over the faster one",
-    "The statements of `benchmarks/tpch` at both scales through psycopg on three connections of one member, with "
-    "`sluice.engine` `auto`, `local` and `spark`, from asking to all rows read. The three take turns, query by query: one "
-    f"round to warm up, then the best of {_ROUNDS}. A query that has taken Spark {_LOST} times as long as the local engine, and "
-    f"{_LOST_SECONDS:g} s, is cancelled there, has that time, and is not asked of Spark again. The sum of `auto` is divided by "
-    "the sum of the lesser of the other two, query by query.",
+    "The 22 queries of TPC-H with the automatically chosen engine, relative to the faster engine",
+    "The statements of `benchmarks/tpch` at both scales through psycopg on three connections to one member, with "
+    "`sluice.engine` set to `auto`, `local` and `spark`, from sending a statement to reading its last row. The three "
+    f"alternate query by query: one warm-up round, then the best of {_ROUNDS}. A query that takes {_LOST} times as "
+    f"long on Spark as on the local engine, and at least {_LOST_SECONDS:g} s, is cancelled there, counts with that "
+    "time, and is not run on Spark again. The total time of `auto` is divided by the sum, over the queries, of the "
+    "shorter of the other two times.",
     _run,
 )

@@ -164,10 +164,11 @@ def _inserted(connection: Connection, table: str, key: int) -> Callable[[], obje
 
 MEASURE: Final = Measure(
     "growth",
-    "Growth: files, relations, commits",
-    f"Processor time of a member (its Spark is not started) for a statement, on the average of {_REPEATS}, at each step of an axis "
-    "that grows in steps of ten; and the slope of the least-squares line through the points in log-log. First plan: EXPLAIN of a "
-    "point query over a folder of Parquet files under a name that was never read. Relations: views; a table is described by what "
-    "psql asks for `\\d`, after the catalog has changed. Commits: rows inserted one by one into one table.",
+    "Growth of costs with files, relations and commits",
+    f"Processor time of a member (its Spark is not started) per statement, averaged over {_REPEATS} runs, at each "
+    "step of an axis that grows in steps of ten; and the slope of the least-squares line through the points on "
+    "logarithmic axes. First plan: EXPLAIN of a point query over a folder of Parquet files under a name that was "
+    'never read before. Relations: views; "describe a table" runs the queries that psql sends for `\\d`, after the catalog '
+    "has changed. Commits: rows inserted one by one into one table.",
     _run,
 )

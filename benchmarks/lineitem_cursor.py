@@ -60,7 +60,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
         for label, taken in (("", after_whole), ("after an abandoned one: ", after_abandoned)):
             ground.say(f"first rows, {label}" + ", ".join(f"{seconds:.2f}" for seconds in taken) + " s")
         yield Figure("first row, warm", median(after_whole), "s", 0.5)
-        yield Figure("first row, after an abandoned one", median(after_abandoned), "s")
+        yield Figure("first row, after an abandoned query", median(after_abandoned), "s")
         with ResidentPeak(member.pid) as peak:
             rows, seconds = _all_rows(member)
         if rows != ground.rows("lineitem"):
@@ -69,7 +69,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
         yield Figure("all rows", seconds, "s")
         yield Figure("rate", rows / seconds, "rows/s")
         yield Figure("growth of the member's Python process", (peak.bytes - idle) / _MIB, "MiB", 200)
-        yield Figure("its peak", peak.bytes / _MIB, "MiB")
+        yield Figure("peak of the member's Python process", peak.bytes / _MIB, "MiB")
 
 
 def _first_row(member: Member, before: bytes | None = None) -> float:
@@ -97,11 +97,12 @@ def _all_rows(member: Member) -> tuple[int, float]:
 
 MEASURE: Final = Measure(
     "lineitem_cursor",
-    "All of lineitem through a cursor, on Spark",
-    f"`{_QUERY.decode()}` through a psycopg server-side cursor, `sluice.engine = spark`, text format, every value "
-    f"turned into its Python object, {_PAGE:,} rows a fetch. First row: from DECLARE to the first row in hand, on a new "
-    f"connection; warm is the median of {_FIRST_ROWS}, each after `{_WARMING.decode()}` was read to its end; abandoning a query "
-    "ends the Python workers of its tasks, and the next one waits for new ones. Growth: peak of the member's resident size over "
-    f"what it had when Spark had started and nothing had been asked yet, sampled every {_SAMPLE_SECONDS * 1000:.0f} ms.",
+    "Reading all of lineitem through a cursor, on Spark",
+    f"`{_QUERY.decode()}` through a psycopg server-side cursor with `sluice.engine = spark`, in text format, with "
+    f"{_PAGE:,} rows per fetch; every value is converted to its Python object. First row: from DECLARE to the first "
+    f'row, on a new connection; "warm" is the median of {_FIRST_ROWS} runs, each after `{_WARMING.decode()}` was '
+    "read to its end. Abandoning a query ends the Python workers of its tasks, so that the next query waits for new "
+    "ones. Growth: the peak resident memory of the member's Python process minus its resident memory after Spark's "
+    f"start and before the first query, sampled every {_SAMPLE_SECONDS * 1000:.0f} ms.",
     _run,
 )

@@ -61,8 +61,8 @@ def _catalog(ground: Ground) -> Iterator[Figure]:
         for asked in range(_VERSIONS):
             members[asked % _CATALOGS].version()
         used, mine = processor.seconds(server) - begun, time.process_time() - own
-        yield Figure("a statement asks for the version: processor time of PostgreSQL", used / _VERSIONS * 1e6, "us")
-        yield Figure("... and of the member", mine / _VERSIONS * 1e6, "us")
+        yield Figure("check of the catalog version: processor time of PostgreSQL", used / _VERSIONS * 1e6, "us")
+        yield Figure("check of the catalog version: processor time of the member", mine / _VERSIONS * 1e6, "us")
 
 
 def _idle(members: int, running: Cluster) -> Iterator[Figure]:
@@ -70,10 +70,12 @@ def _idle(members: int, running: Cluster) -> Iterator[Figure]:
     before = [processor.seconds(pid) for pid in running.pids]
     time.sleep(_IDLE_SECONDS)
     used = [processor.seconds(pid) - begun for pid, begun in zip(running.pids, before, strict=True)]
-    yield Figure(f"{members} members, idle: processor time of one", median(used) / _IDLE_SECONDS * 1000, "ms/s")
-    yield Figure(f"{members} members, idle: memory of one (USS)", median([_memory(p) for p in processes]) / _MIB, "MiB")
-    yield Figure(f"{members} members, idle: descriptors of one", median([p.num_fds() for p in processes]), "")
-    yield Figure(f"{members} members, idle: threads of one", median([p.num_threads() for p in processes]), "")
+    yield Figure(f"{members} members, idle: processor time per member", median(used) / _IDLE_SECONDS * 1000, "ms/s")
+    yield Figure(
+        f"{members} members, idle: memory per member (USS)", median([_memory(p) for p in processes]) / _MIB, "MiB"
+    )
+    yield Figure(f"{members} members, idle: descriptors per member", median([p.num_fds() for p in processes]), "")
+    yield Figure(f"{members} members, idle: threads per member", median([p.num_threads() for p in processes]), "")
 
 
 def _clients(running: Cluster) -> Iterator[Figure]:
@@ -112,7 +114,7 @@ def _clients(running: Cluster) -> Iterator[Figure]:
             first = _each(process.pid, connection, long, repeats=_REPEATS)
             every = (sum(processor.seconds(pid) for pid in running.pids) - before) / (_REPEATS + _WARM) * 1000
             yield Figure(f"{name}: processor time of the first member", first, "ms")
-            yield Figure(f"{name}: of all members", every, "ms")
+            yield Figure(f"{name}: processor time of all members", every, "ms")
 
 
 def _suspend(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
@@ -139,9 +141,10 @@ def _memory(process: psutil.Process) -> float:
 
 MEASURE: Final = Measure(
     "many_members",
-    "Members and clients",
-    f"Clusters of {', '.join(map(str, _MEMBERS))} members on one machine, without Spark, left alone for {_IDLE_SECONDS:g} s; "
-    f"then, at the first member of the largest, {_SESSIONS} sessions of psycopg, {_CURSORS} of which leave a cursor over "
-    "lineitem after a row. USS of the process, descriptors, processor time; medians over the members.",
+    "Resources of members and clients",
+    f"Clusters of {', '.join(map(str, _MEMBERS))} members on one machine, without Spark, idle for {_IDLE_SECONDS:g} "
+    f"s; then, at the first member of the largest cluster, {_SESSIONS} sessions of psycopg, of which {_CURSORS} leave "
+    "a cursor over lineitem suspended after one row. USS of the process, file descriptors, processor time; medians "
+    "over the members.",
     _run,
 )

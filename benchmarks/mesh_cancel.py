@@ -91,8 +91,9 @@ def _messages(count: int, random: Random) -> int:
 
 MEASURE: Final = Measure(
     "mesh_cancel",
-    "Messages of a cancel that everybody wants at once",
-    f"A query with a fragment on each of N members; all N cancel it before any of them hears of another. Messages until nobody "
-    f"holds anything of it, the most of {_ORDERS} random orders of delivery.",
+    "Messages when all members cancel a query at once",
+    "A query has a fragment on each of N members, and all N cancel it before any of them receives a message from "
+    f"another. The number of messages until no member holds any state of the query, the maximum over {_ORDERS} random "
+    "orders of delivery.",
     _run,
 )

@@ -37,15 +37,15 @@ def _run(ground: Ground) -> Iterator[Figure]:
         ]
     alone, together, least_alone, least_together = zip(*times[_WARM:], strict=True)
     added = percentile(together, 50) - percentile(alone, 50)
-    yield Figure("added, p50", added, "ms", _BAR_MS)
-    yield Figure("added, least", min(together) - min(alone), "ms")
+    yield Figure("added, difference of p50", added, "ms", _BAR_MS)
+    yield Figure("added, difference of the shortest runs", min(together) - min(alone), "ms")
     for name, taken in (("on one member", alone), (f"on {_MEMBERS} members", together)):
         yield Figure(f"{name}, p50", percentile(taken, 50), "ms")
         yield Figure(f"{name}, p99", percentile(taken, 99), "ms")
     least_added = percentile(least_together, 50) - percentile(least_alone, 50)
-    yield Figure("added by three processes that do nothing else, p50", least_added, "ms")
-    yield Figure("one such process, p50", percentile(least_alone, 50), "ms")
-    yield Figure("three such processes, p50", percentile(least_together, 50), "ms")
+    yield Figure("added with bare DuckDB processes, difference of p50", least_added, "ms")
+    yield Figure("one bare DuckDB process, p50", percentile(least_alone, 50), "ms")
+    yield Figure("three bare DuckDB processes, p50", percentile(least_together, 50), "ms")
 
 
 def _require_distributed(connection: psycopg.Connection[Any]) -> None:
@@ -73,12 +73,13 @@ def _least(ask: Callable[[bytes], bytes], what: bytes) -> float:
 
 MEASURE: Final = Measure(
     "mesh_latency",
-    "A short query on three members, over the same on one",
-    f"`{_QUERY.decode()}` over TPC-H of scale {_SCALE:g} with `lineitem` in {_MEMBERS} files, through psycopg, prepared, on the "
-    f"local engine of a cluster of {_MEMBERS} processes: on one connection with `sluice.distribution = off`, on another "
-    f"with `always`, in turns; {_RUNS} runs of each after {_WARM} to warm up, each from asking to all rows read. "
-    "Added: the difference of the medians; and of the shortest runs, which other work on the machine lengthens less. "
-    "In the same turns, for comparison: processes of nothing but DuckDB and a blocking socket, which hold the files as tables; one "
-    "asked for the whole, or each for its file and the partial results summed by the first.",
+    "A short query on three members, relative to one member",
+    f"`{_QUERY.decode()}` over TPC-H of scale {_SCALE:g} with `lineitem` in {_MEMBERS} files, through psycopg, "
+    f"prepared, on the local engines of a cluster of {_MEMBERS} processes. A connection with `sluice.distribution = "
+    f"off` alternates with one with `always`: {_RUNS} runs of each after {_WARM} warm-up runs, each from sending the "
+    'statement to reading its last row. "Added" is the difference of the medians, and the difference of the '
+    "shortest runs, which depend less on other load on the machine. Alternating with these, for comparison: bare "
+    "processes of DuckDB and a blocking socket, which hold the files as tables. Either one process computes the "
+    "whole query, or each computes its file and the first one sums the partial results.",
     _run,
 )

@@ -62,10 +62,12 @@ def _run(ground: Ground) -> Iterator[Figure]:
                 folder = ground.folder(f"spool-{count}")
                 held = runner.run(_stopped(ours, schema, count, batch_bytes, folder))
                 label = f"{count} stream{'s' * (count > 1)}"
-                yield Figure(f"{label}: beyond the promise", max(0, held.allocated - held.promised) / 1024, "KiB", 0)
+                yield Figure(
+                    f"{label}: allocated beyond the limit", max(0, held.allocated - held.promised) / 1024, "KiB", 0
+                )
                 yield Figure(f"{label}: allocated", held.allocated / 1024, "KiB")
-                yield Figure(f"{label}: unread batches in it", held.accounted / 1024, "KiB")
-                yield Figure(f"{label}: promised", held.promised / 1024, "KiB")
+                yield Figure(f"{label}: unread batches in the allocated memory", held.accounted / 1024, "KiB")
+                yield Figure(f"{label}: limit", held.promised / 1024, "KiB")
         ours.send(None)
         giver.join(10)
     finally:
@@ -135,10 +137,11 @@ async def _send(host: str, port: int, opening: Open, bodies: list[tuple[pa.Buffe
 
 MEASURE: Final = Measure(
     "mesh_memory",
-    "Memory of a receiver whose consumer stops",
-    f"Another process sends batches of {_BATCH_ROWS:,} rows of `orders`, {_BATCHES} a stream, over one, ten and a hundred "
-    f"streams with windows of {_WINDOW >> 20} MiB; the consumer takes one batch and no more. When nothing has moved for "
-    f"{_QUIET_SECONDS:g} s: what Python has allocated in this process since before, as tracemalloc counts, beyond a window and "
-    "one batch a stream.",
+    "Memory of a receiver whose consumer stops reading",
+    f"Another process sends batches of {_BATCH_ROWS:,} rows of `orders`, {_BATCHES} per stream, over one, ten and a "
+    f"hundred streams with windows of {_WINDOW >> 20} MiB; the consumer reads one batch and then stops. Measured when "
+    f"nothing has been transferred for {_QUIET_SECONDS:g} s: the memory that Python has allocated in the benchmark's "
+    "process since the start of the transfer, as tracemalloc counts it. The limit is one window and one batch per "
+    "stream.",
     _run,
 )

@@ -65,7 +65,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
         label = f"{members:,} members, {files:,} files"
         yield Figure(label, median([run.clock for run in taken]), "s", bar)
         yield Figure(f"{label}: processor time", median([run.processor for run in taken]), "s")
-        yield Figure(f"{label}: handed over", taken[0].bytes / 1e6, "MB")
+        yield Figure(f"{label}: size of the start messages", taken[0].bytes / 1e6, "MB")
 
 
 class _HandedOut(NamedTuple):
@@ -115,9 +115,10 @@ def _table(oid: int, name: str, files: tuple[str, ...]) -> Table:
 MEASURE: Final = Measure(
     "mesh_planning",
     "Planning for many members and many files",
-    f"`{_QUERY}`, `sales` in CSV files of one size, `shops` in one: from the optimised logical plan to the physical one, its "
-    "fragments compiled, and a `start` encoded for each member and handed to a mesh that counts its bytes; all in this process, "
-    f"median of {_RUNS} after one to warm up, which keeps the files' sizes. Other work on the machine changes the processor time "
-    f"less. Members have names like `{_NAME.format(7)}`.",
+    f"`{_QUERY}`, with `sales` in CSV files of equal size and `shops` in one file. Measured from the optimised "
+    "logical plan to the physical plan, with its fragments compiled and a `start` message encoded for each member "
+    f"and passed to a mesh that counts its bytes. Everything runs in the benchmark's process; median of {_RUNS} runs "
+    "after one warm-up run, which caches the sizes of the files. Processor time depends less on other load on the "
+    f"machine. Members have names like `{_NAME.format(7)}`.",
     _run,
 )

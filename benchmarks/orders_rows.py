@@ -40,7 +40,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
         _pyhive(ground, port, limit=_PAGE)
         theirs = _pyhive(ground, port)
     spark = ours["Sluice, spark, cursor"]
-    yield Figure("rows/s over Thrift Server's", spark.rate / theirs.rate, "×", _BAR, at_least=True)
+    yield Figure("rows/s relative to Thrift Server", spark.rate / theirs.rate, "×", _BAR, at_least=True)
     for label, taken in {**ours, "PostgreSQL 15, cursor": its, "Spark Thrift Server, PyHive": theirs}.items():
         yield Figure(label, taken.rate, "rows/s")
         yield Figure(f"{label}: first row", taken.first, "s")
@@ -103,12 +103,13 @@ def _taken(rows: int, seconds: float, first: float, expected: int) -> Taken:
 
 MEASURE: Final = Measure(
     "orders_rows",
-    "All of orders at a Python client, against Spark Thrift Server",
-    f"`select * from orders` with psycopg (server-side cursor, {_PAGE:,} rows a fetch, text unless it says binary; or as one "
-    f"result), median of {_RUNS} after one to warm up; and with PyHive from Spark Thrift Server of the same Spark, same "
-    f"machine and cores, same file and rows a fetch, once after a smaller query to warm up; with {thrift_server.HEAP} of heap, "
-    "since in a member's 1 GB it ends with OutOfMemoryError; and, to know what the client can take at all, with psycopg from "
-    "PostgreSQL 15 that has the same rows. Every value is turned into "
-    "its client's Python object. First row: from asking to one row in hand.",
+    "Reading all of orders in a Python client, compared with Spark Thrift Server",
+    f"`select * from orders` with psycopg (through a server-side cursor with {_PAGE:,} rows per fetch, or as one "
+    f"result; in text format unless the label says binary), median of {_RUNS} runs after one warm-up run. For "
+    "comparison, PyHive reads from a Spark Thrift Server of the same Spark, on the same machine and cores, from the "
+    "same file and with as many rows per fetch, once after a smaller warm-up query. The Thrift Server has "
+    f"{thrift_server.HEAP} of heap, because with a member's 1 GB it fails with OutOfMemoryError. To show the limit of "
+    "the client itself, psycopg also reads the same rows from PostgreSQL 15. Every value is converted to its Python "
+    "object. First row: from sending the statement to the first row.",
     _run,
 )

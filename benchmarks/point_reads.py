@@ -32,7 +32,7 @@ _STATEMENTS: Final = (
     ),
 )
 _NEVER_SEEN: Final = (
-    "nation by a literal never seen, simple protocol",
+    "nation by a new literal each time, simple protocol",
     "select n_name from nation where n_nationkey = {}",
     0.8,
 )
@@ -74,7 +74,8 @@ def _times(ask: Callable[[int], object]) -> list[float]:
 MEASURE: Final = Measure(
     "point_reads",
     "Short statements of one client",
-    f"Through psycopg on one connection, `sluice.engine = auto`; {_RUNS:,} runs after {_WARM} to warm up, each from asking to all "
-    "rows read, the key another one each time. Prepared, but for the last statement, whose key is written into the text.",
+    f"Through psycopg on one connection with `sluice.engine = auto`: {_RUNS:,} runs after {_WARM} warm-up runs, each "
+    "from sending the statement to reading its last row, with a new key each time. The statements are prepared, "
+    "except the last one, whose key is a literal in its text.",
     _run,
 )

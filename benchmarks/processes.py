@@ -31,7 +31,9 @@ def _run(ground: Ground) -> Iterator[Figure]:
             rates[processes] = {name: _rate(ground, member, script) for name, script in _STATEMENTS.items()}
     for name in _STATEMENTS:
         yield Figure(f"{name}, one process", rates[1][name], "/s")
-        yield Figure(f"{name}, two over one", rates[2][name] / rates[1][name], "x", _BAR, at_least=True)
+        yield Figure(
+            f"{name}, two processes relative to one", rates[2][name] / rates[1][name], "x", _BAR, at_least=True
+        )
 
 
 def _rate(ground: Ground, member: Member, script: str) -> float:
@@ -51,8 +53,8 @@ def _rate(ground: Ground, member: Member, script: str) -> float:
 
 MEASURE: Final = Measure(
     "processes",
-    "Short statements of sixteen clients, two processes over one",
-    f"`pgbench --protocol=prepared --client={_CLIENTS}` for {_SECONDS} s a statement, on `sluice serve --processes 1` and "
-    "`--processes 2` in turn. pgbench itself runs on the same two cores.",
+    "Short statements of sixteen clients, two processes relative to one",
+    f"`pgbench --protocol=prepared --client={_CLIENTS}` runs each statement for {_SECONDS} s, on `sluice serve "
+    "--processes 1` and then on `--processes 2`. pgbench itself runs on the same two cores.",
     _run,
 )

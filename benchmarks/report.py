@@ -20,10 +20,10 @@ from benchmarks.figures import Figure, Measure
 PAGE: Final = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 _HEAD: Final = """# Benchmarks
 
-What Sluice promises about speed and memory, and what was measured. `make bench` runs all of it; `.venv/bin/python -m
-benchmarks NAME ...` some of it; `--write` puts the results here. Members run as `sluice serve` does, with embedded Spark on
-2 cores and 1 GB of heap, over TPC-H data in Parquet. What a figure is compared with ran on the same machine in the same
-run. No test depends on any of these times.
+Sluice's promises about speed and memory (the bars), and the measured figures. `make bench` runs all benchmarks,
+`.venv/bin/python -m benchmarks NAME ...` some of them; `--write` writes the results into this page. Members run as with
+`sluice serve`, with embedded Spark on 2 cores and 1 GB of heap, over TPC-H data in Parquet. Every system that a figure is
+compared with ran on the same machine in the same run. No test depends on these times.
 """
 
 

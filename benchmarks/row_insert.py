@@ -36,8 +36,9 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 MEASURE: Final = Measure(
     "row_insert",
-    "Inserting a row, committed",
-    f"`insert into measured (id, name) values ($1, $2)` through psycopg, prepared, autocommit: {_RUNS:,} runs after {_WARM} to "
-    "warm up, each from asking to the command tag; at the end the rows are counted.",
+    "Inserting and committing a row",
+    f"`insert into measured (id, name) values ($1, $2)` through psycopg, prepared, in autocommit mode: {_RUNS:,} runs "
+    f"after {_WARM} warm-up runs, each from sending the statement to receiving its command tag. At the end the rows "
+    "are counted.",
     _run,
 )

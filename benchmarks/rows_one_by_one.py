@@ -74,9 +74,9 @@ def _turns(
     late.commit()
     _require_all(late)
     at_last, at_first = (percentile(milliseconds, 50) for milliseconds in taken.values())
-    yield Figure(f"a statement each, from row {_EARLY} on: p50{whose}", at_first, "ms")
-    yield Figure(f"a statement each, up to row {_ROWS:,}: p50{whose}", at_last, "ms")
-    yield Figure(f"the last over the first{whose}", at_last / at_first, "", bar)
+    yield Figure(f"single statements, from row {_EARLY} on: p50{whose}", at_first, "ms")
+    yield Figure(f"single statements, up to row {_ROWS:,}: p50{whose}", at_last, "ms")
+    yield Figure(f"last rows relative to first rows{whose}", at_last / at_first, "", bar)
 
 
 def _made(connection: psycopg.Connection[Any], ddl: str) -> None:
@@ -94,10 +94,11 @@ def _require_all(connection: psycopg.Connection[Any]) -> None:
 
 MEASURE: Final = Measure(
     "rows_one_by_one",
-    "Many rows inserted one at a time",
-    f"{_ROWS:,} rows of `insert into measured (id, name) values ($1, $2)` in one transaction, through psycopg: `executemany` up to "
-    "the answer to COMMIT. Prepared statements that are awaited one by one are sent in turns by two transactions, one of which has "
-    f"inserted {_EARLY} rows before and the other {_ROWS - _TURNS:,}, so that other work on the machine is the same for both. At "
-    "the end the rows are counted. PostgreSQL 15 does the same in the same run.",
+    "Inserting many rows one at a time",
+    f"{_ROWS:,} rows of `insert into measured (id, name) values ($1, $2)` in one transaction through psycopg. "
+    "`executemany`: until COMMIT is answered. Single statements: prepared statements, each awaited before the next "
+    f"one is sent, alternate between two transactions, of which one has inserted {_EARLY} rows before and the other "
+    f"{_ROWS - _TURNS:,}, so that other load on the machine affects both equally. At the end the rows are counted. "
+    "PostgreSQL 15 does the same in the same run.",
     _run,
 )

@@ -50,10 +50,11 @@ def _times(connection: psycopg.Connection[Any], query: bytes, *, parameter: bool
 MEASURE: Final = Measure(
     "short_query",
     "A short query, prepared and warm",
-    f"`{_GROUPS.decode()}` through psycopg on one connection, `sluice.engine = auto`, prepared; {_RUNS:,} runs after "
-    f"{_WARM} to warm up, each from asking to all rows read. With a parameter: the same with `where n_nationkey < $1`, "
-    "its value changing from run to run; then so under both values of `plan_cache_mode`, with the processor time that the member "
-    "took for one. Most of the time is DuckDB's own for the Parquet file: seen "
-    "apart, 1.2 ms when it is asked again at once, 2.5 ms when some milliseconds lie between, as they do here.",
+    f"`{_GROUPS.decode()}` through psycopg on one connection with `sluice.engine = auto`, prepared: {_RUNS:,} runs "
+    f"after {_WARM} warm-up runs, each from sending the statement to reading its last row. With a parameter: the same "
+    "with `where n_nationkey < $1`, whose value changes from run to run; then the same under both values of "
+    "`plan_cache_mode`, with the member's processor time per run. Most of the time is DuckDB's work on the Parquet "
+    "file: measured separately, 1.2 ms if the same query follows at once, and 2.5 ms if some milliseconds pass in "
+    "between, as they do here.",
     _run,
 )

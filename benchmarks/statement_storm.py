@@ -80,13 +80,15 @@ def _run(ground: Ground) -> Iterator[Figure]:
         storm = _watched(sluice, list(islice(cycle(texts), 2 * len(texts))))
     for name, one in seen.items():
         yield Figure(f"{name}: ended after", one.ended, "s", _ENDED_SECONDS)
-        yield Figure(f"{name}: another's select 1, worst", one.others, "s", _OTHERS_SECONDS)
-        worst = f"{name}: another's select 1, worst in {_LONG_TIMEOUT_SECONDS:g} s"
+        yield Figure(f"{name}: slowest select 1 of another client", one.others, "s", _OTHERS_SECONDS)
+        worst = f"{name}: slowest select 1 of another client, timeout {_LONG_TIMEOUT_SECONDS:g} s"
         yield Figure(worst, longer[name].others, "s", _OTHERS_SECONDS)
-        yield Figure(f"{name}: the member's processor time during one, most", longer[name].busy, "s", _OTHERS_SECONDS)
-    yield Figure(f"{_CLIENTS} clients: the member's memory, most", storm.memory / _GIB, "GiB", _MEMORY_GB)
-    yield Figure(f"{_CLIENTS} clients: another's select 1, worst", storm.others, "s")
-    yield Figure(f"{_CLIENTS} clients: the last to end", storm.ended, "s")
+        yield Figure(
+            f"{name}: most processor time of the member during one select 1", longer[name].busy, "s", _OTHERS_SECONDS
+        )
+    yield Figure(f"{_CLIENTS} clients: peak memory of the member", storm.memory / _GIB, "GiB", _MEMORY_GB)
+    yield Figure(f"{_CLIENTS} clients: slowest select 1 of another client", storm.others, "s")
+    yield Figure(f"{_CLIENTS} clients: last statement ended after", storm.ended, "s")
 
 
 def _watched(sluice: member.Member, statements: list[bytes], seconds: float = _TIMEOUT_SECONDS) -> _Seen:
@@ -131,11 +133,12 @@ def _ended(sluice: member.Member, statement: bytes, seconds: float) -> float:
 MEASURE: Final = Measure(
     "statement-storm",
     "Statements that take long to plan",
-    f"Statements of each kind, as long as attackers and generators write them, under a statement_timeout of "
-    f"{_TIMEOUT_SECONDS:g} s: seconds until their client is told, and the longest that another client's `select 1`, sent "
-    f"every {_PROBE_SECONDS * 1000:g} ms meanwhile and for {_AFTER_SECONDS:g} s after, has taken; the same under a timeout of "
-    f"{_LONG_TIMEOUT_SECONDS:g} s, with the most processor time that the member took during one, which other work on the machine "
-    f"does not change. Then {_CLIENTS} clients "
-    "send all of them at once, twice, and the member's resident memory is watched. Spark is not started.",
+    "Statements of each kind, as long as those that attackers and generators write, run under a statement_timeout of "
+    f"{_TIMEOUT_SECONDS:g} s. Measured: the seconds until the client receives the error, and the longest time of a "
+    f"`select 1` that another client sends every {_PROBE_SECONDS * 1000:g} ms during the statement and for "
+    f"{_AFTER_SECONDS:g} s afterwards; the same under a timeout of {_LONG_TIMEOUT_SECONDS:g} s, with the most "
+    "processor time that the member used during one `select 1`, which other load on the machine does not change. "
+    f"Then {_CLIENTS} clients send all of the statements at once, twice, and the member's resident memory is sampled. "
+    "Spark is not started.",
     _run,
 )

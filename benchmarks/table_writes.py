@@ -105,16 +105,17 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _figures(name: str, ours: float, theirs: float, bar: float) -> Iterator[Figure]:
-    yield Figure(f"{name}, over raw PySpark", ours / theirs, "", bar)
+    yield Figure(f"{name}, relative to raw PySpark", ours / theirs, "", bar)
     yield Figure(f"{name}: Sluice", ours, "s")
     yield Figure(f"{name}: raw PySpark", theirs, "s")
 
 
 MEASURE: Final = Measure(
     "table_writes",
-    "Writing and changing tables, over raw PySpark",
-    "`CREATE TABLE AS SELECT * FROM lineitem`, and `UPDATE` and `DELETE` by a range of keys and `MERGE` (half of it updates, "
-    "half inserts) on a fresh copy of `orders`, with `sluice.engine = spark`, over `insert overwrite directory ... using parquet` "
-    f"of the same rows in a PySpark process with the same settings; in turns, one round to warm up, then the best of {_RUNS}.",
+    "Writing and changing tables, relative to raw PySpark",
+    "`CREATE TABLE AS SELECT * FROM lineitem`, and `UPDATE` and `DELETE` by a range of keys and `MERGE` (half of it "
+    "updates, half inserts) on a fresh copy of `orders`, with `sluice.engine = spark`. Their time is divided by that "
+    "of `insert overwrite directory ... using parquet` of the same rows in a PySpark process with the same settings. "
+    f"The two alternate: one warm-up round, then the best of {_RUNS}.",
     _run,
 )

@@ -42,10 +42,10 @@ def _run(ground: Ground) -> Iterator[Figure]:
     clock = [_median([taken[0] for taken in side]) for side in (alone, watched)]
     used = [_median([taken[1] for taken in side]) for side in (alone, watched)]
     ground.say(f"clock {clock[0]:.2f} s alone, {clock[1]:.2f} s watched; processor {used[0]:.2f} s and {used[1]:.2f} s")
-    yield Figure("processor time of the member, watched over not watched", used[1] / used[0], "", _BAR)
-    yield Figure("time, watched over not watched", clock[1] / clock[0], "", _BAR)
-    yield Figure("processor time of watching, each second of the clock", 1000 * (used[1] - used[0]) / clock[1], "ms")
-    yield Figure("all 22, not watched", clock[0], "s")
+    yield Figure("processor time of the member, observed relative to unobserved", used[1] / used[0], "", _BAR)
+    yield Figure("elapsed time, observed relative to unobserved", clock[1] / clock[0], "", _BAR)
+    yield Figure("processor time of observation, per second", 1000 * (used[1] - used[0]) / clock[1], "ms")
+    yield Figure("all 22, unobserved", clock[0], "s")
 
 
 def _round(member: Member, connection: psycopg.Connection[Any]) -> tuple[float, float]:
@@ -108,10 +108,10 @@ def _page(member: Member, over: threading.Event) -> None:
 
 MEASURE: Final = Measure(
     "watching",
-    "The 22 queries of TPC-H on the local engine, watched over not watched",
-    "The statements of `benchmarks/tpch` through psycopg with `sluice.engine = local`, all 22 one after another, with the "
-    "console's websocket open in the benchmark's process, which follows what runs, and `/metrics` scraped each second; over "
-    f"the same with neither. Medians of {_ROUNDS} rounds each, in turns, after one to warm up. Processor time is the member's. "
-    "Spark is not started.",
+    "The 22 queries of TPC-H on the local engine, observed relative to unobserved",
+    "All 22 statements of `benchmarks/tpch`, one after another, through psycopg with `sluice.engine = local`. "
+    "Observed: the benchmark's process keeps the console's websocket open and follows the running statement, and "
+    f"`/metrics` is scraped once a second. Unobserved: neither. Medians of {_ROUNDS} alternating rounds of each after "
+    "one warm-up round. Processor time is the member's. Spark is not started.",
     _run,
 )

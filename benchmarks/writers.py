@@ -60,9 +60,9 @@ def _run(ground: Ground) -> Iterator[Figure]:
         found = [(int(row[0]), int(row[1])) for row in connection.execute("select id, value from written")]
     expected = {row: value for writer in writers for row, value in writer.kept.items()}
     yield Figure("acknowledged commits", sum(writer.commits for writer in writers), "commits")
-    yield Figure("conflicts, repeated", sum(writer.conflicts for writer in writers), "")
-    yield Figure("rows lost or wrong", len(expected.items() - set(found)), "rows", 0)
-    yield Figure("rows doubled or not acknowledged", len(found) - len(expected.items() & set(found)), "rows", 0)
+    yield Figure("conflicts, retried", sum(writer.conflicts for writer in writers), "")
+    yield Figure("lost or wrong rows", len(expected.items() - set(found)), "rows", 0)
+    yield Figure("duplicate or unacknowledged rows", len(found) - len(expected.items() & set(found)), "rows", 0)
 
 
 def _written(member: Member) -> list[_Writer]:
@@ -73,8 +73,9 @@ def _written(member: Member) -> list[_Writer]:
 
 MEASURE: Final = Measure(
     "writers",
-    "Eight writers on one table",
-    f"{_WRITERS} sessions insert rows of their own into one table for {_SECONDS:.0f} s, autocommit, and change or delete some; "
-    "what conflicts (40001) is repeated. At the end the table is compared with what was acknowledged.",
+    "Eight concurrent writers of one table",
+    f"{_WRITERS} sessions insert rows of their own into one table for {_SECONDS:.0f} s in autocommit mode, and update "
+    "or delete some of them; a statement that fails with a conflict (40001) is retried. At the end the table is "
+    "compared with the acknowledged changes.",
     _run,
 )

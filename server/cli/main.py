@@ -32,12 +32,14 @@ app = typer.Typer(
 )
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="Configuration file, TOML or YAML.")]
-Listen = Annotated[str | None, typer.Option(help="Where PostgreSQL clients connect [127.0.0.1:5432].")]
-Mesh = Annotated[str | None, typer.Option(help="Where members and Spark tasks connect; given, it makes a cluster.")]
-Console = Annotated[str | None, typer.Option(help="Where the web console is served [127.0.0.1:8432].")]
-Http = Annotated[str | None, typer.Option(help="Where Trino's clients connect, over HTTP; not at all if not given.")]
+Listen = Annotated[str | None, typer.Option(help="Address at which PostgreSQL clients connect [127.0.0.1:5432].")]
+Mesh = Annotated[
+    str | None, typer.Option(help="Address at which members and Spark tasks connect; if given, others may join.")
+]
+Console = Annotated[str | None, typer.Option(help="Address of the web console [127.0.0.1:8432].")]
+Http = Annotated[str | None, typer.Option(help="Address at which Trino's clients connect over HTTP [none].")]
 Data = Annotated[Path | None, typer.Option(help="Data directory [sluice-data].")]
-SparkMaster = Annotated[str | None, typer.Option(help="The Spark to drive [local[*]].")]
+SparkMaster = Annotated[str | None, typer.Option(help="Spark master [local[*]].")]
 
 
 def _version(wanted: bool) -> None:
@@ -67,14 +69,15 @@ def serve(
     data: Data = None,
     spark_master: SparkMaster = None,
     processes: Annotated[
-        str | None, typer.Option(help="Processes that take clients at this address, or auto: one for each core [1].")
+        str | None, typer.Option(help="Number of processes that accept clients, or auto: one per core [1].")
     ] = None,
-    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error [info].")] = None,
+    log_level: Annotated[str | None, typer.Option(help="Log level: debug, info, warning or error [info].")] = None,
     allow_empty_catalog: Annotated[
-        bool, typer.Option("--allow-empty-catalog", help="Start also where the catalog is lost and tables are there.")
+        bool,
+        typer.Option("--allow-empty-catalog", help="Start even if the catalog is empty although stored tables exist."),
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Find what is wrong with the configuration, and exit.")
+        bool, typer.Option("--check", help="Check the configuration, report its mistakes, and exit.")
     ] = False,
 ) -> None:
     """Run a member in the foreground until SIGTERM or Ctrl-C.
@@ -119,9 +122,9 @@ def _check(config: Path | None, flags: Mapping[str, Any]) -> None:
 @app.command()
 def demo(
     scale: Annotated[float, typer.Option(help="TPC-H scale factor; 1 is 6 million rows of lineitem.", min=0.001)] = 0.1,
-    listen: Annotated[str, typer.Option(help="Where PostgreSQL clients connect.")] = "127.0.0.1:5432",
-    data: Annotated[Path, typer.Option(help="Where the data is generated and kept.")] = Path("sluice-demo"),
-    once: Annotated[bool, typer.Option("--once", help="End after the tour instead of serving on.")] = False,
+    listen: Annotated[str, typer.Option(help="Address at which PostgreSQL clients connect.")] = "127.0.0.1:5432",
+    data: Annotated[Path, typer.Option(help="Directory of the generated data.")] = Path("sluice-demo"),
+    once: Annotated[bool, typer.Option("--once", help="Exit after the tour instead of continuing to serve.")] = False,
 ) -> None:
     """Generate TPC-H data, start a member over it, take a short tour, and serve until Ctrl-C."""
     from server.cli.demo import run
@@ -133,24 +136,24 @@ def demo(
 def load_files(
     files: Annotated[
         list[Path],
-        typer.Argument(help="CSV (also .gz), Parquet or JSON files, folders of them, globs.", show_default=False),
+        typer.Argument(help="CSV (also .gz), Parquet or JSON files, folders of them, or globs.", show_default=False),
     ],
-    table: Annotated[str, typer.Option(help="The table, perhaps with its schema: sales.orders.", show_default=False)],
-    create: Annotated[bool, typer.Option("--create", help="Make the table, with the first file's columns.")] = False,
+    table: Annotated[
+        str, typer.Option(help="The table, optionally with its schema: sales.orders.", show_default=False)
+    ],
+    create: Annotated[bool, typer.Option("--create", help="Create the table with the first file's columns.")] = False,
     file_format: Annotated[
-        FileFormat | None, typer.Option("--format", help="What the files are, where their names do not say it.")
+        FileFormat | None, typer.Option("--format", help="Format of the files [from their names].")
     ] = None,
     header: Annotated[
         bool | None,
-        typer.Option("--header/--no-header", help="CSV: whether the first line has names; found out if not said."),
+        typer.Option("--header/--no-header", help="CSV: whether the first line contains column names [detected]."),
     ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help="CSV: what is between fields; a comma, in .tsv a tabulator, if not said.")
-    ] = None,
-    null: Annotated[str, typer.Option(help="CSV: how a null is written; as nothing if not said.")] = "",
-    host: Annotated[str, typer.Option(help="The member, or any PostgreSQL.", envvar="PGHOST")] = "127.0.0.1",
+    delimiter: Annotated[str | None, typer.Option(help="CSV: delimiter of fields [a comma; a tab in .tsv].")] = None,
+    null: Annotated[str, typer.Option(help="CSV: representation of null [an empty field].")] = "",
+    host: Annotated[str, typer.Option(help="Host of the member or PostgreSQL server.", envvar="PGHOST")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Its port.", envvar="PGPORT")] = 5432,
-    user: Annotated[str | None, typer.Option(help="Who loads; the login name if not said.", envvar="PGUSER")] = None,
+    user: Annotated[str | None, typer.Option(help="Role to connect as [the login name].", envvar="PGUSER")] = None,
     dbname: Annotated[str, typer.Option(help="The database.", envvar="PGDATABASE")] = "sluice",
 ) -> None:
     """Load files into a table of a running member: all of them, or nothing.
@@ -182,22 +185,23 @@ def sql_shell(
     target: Annotated[
         str,
         typer.Argument(
-            help="A connection string, postgresql://... or host=..., in place of the options.", show_default=False
+            help="A connection string, postgresql://... or host=..., instead of the options.", show_default=False
         ),
     ] = "",
     command: Annotated[
-        list[str] | None, typer.Option("--command", "-c", help="Run this, and exit; may be repeated.")
+        list[str] | None, typer.Option("--command", "-c", help="Run these statements and exit; may be repeated.")
     ] = None,
     file: Annotated[
-        list[Path] | None, typer.Option("--file", "-f", help="Run the statements of this file, and exit.")
+        list[Path] | None,
+        typer.Option("--file", "-f", help="Run the statements of this file and exit; may be repeated."),
     ] = None,
-    expanded: Annotated[bool, typer.Option("--expanded", "-x", help="Show a column a line.")] = False,
+    expanded: Annotated[bool, typer.Option("--expanded", "-x", help="Show each column on a line of its own.")] = False,
     host: Annotated[
-        str, typer.Option("--host", "-h", help="The member, or any PostgreSQL.", envvar="PGHOST")
+        str, typer.Option("--host", "-h", help="Host of the member or PostgreSQL server.", envvar="PGHOST")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", "-p", help="Its port.", envvar="PGPORT")] = 5432,
     user: Annotated[
-        str | None, typer.Option("--user", "-U", help="Who asks [the login name].", envvar="PGUSER")
+        str | None, typer.Option("--user", "-U", help="Role to connect as [the login name].", envvar="PGUSER")
     ] = None,
     dbname: Annotated[str, typer.Option("--dbname", "-d", help="The database.", envvar="PGDATABASE")] = "sluice",
 ) -> None:
@@ -214,9 +218,11 @@ def sql_shell(
 
 @app.command()
 def spark_env(
-    target: Annotated[Path, typer.Argument(help="The archive, a .tar.gz that does not exist yet.", show_default=False)],
+    target: Annotated[
+        Path, typer.Argument(help="The archive to write, a .tar.gz that does not exist yet.", show_default=False)
+    ],
     python: Annotated[
-        str | None, typer.Option(help="The interpreter on the executors' machines [python3.N as here].")
+        str | None, typer.Option(help="Python interpreter on the executors' machines [python3.N as here].")
     ] = None,
 ) -> None:
     """Pack the Python libraries that tasks need, for executors of a Spark cluster that do not have them.
@@ -235,18 +241,22 @@ def spark_env(
 
 @app.command()
 def diagnose(
-    target: Annotated[Path, typer.Argument(help="The bundle, a zip file that does not exist yet.", show_default=False)],
+    target: Annotated[
+        Path, typer.Argument(help="The bundle to write, a zip file that does not exist yet.", show_default=False)
+    ],
     config: ConfigFile = None,
     data: Data = None,
     console: Annotated[
-        str | None, typer.Option(help="The member's console, a URL [as the configuration says]; empty: not asked.")
+        str | None, typer.Option(help="URL of the member's console [from the configuration]; empty: skip it.")
     ] = None,
-    log: Annotated[Path | None, typer.Option(help="The file that the member's log goes to.")] = None,
+    log: Annotated[Path | None, typer.Option(help="The member's log file.")] = None,
     host: Annotated[
-        str | None, typer.Option("--host", help="The member [as the configuration says].", envvar="PGHOST")
+        str | None, typer.Option("--host", help="Host of the member [from the configuration].", envvar="PGHOST")
     ] = None,
     port: Annotated[int | None, typer.Option("--port", help="Its port.", envvar="PGPORT")] = None,
-    user: Annotated[str | None, typer.Option("--user", help="Who asks [the login name].", envvar="PGUSER")] = None,
+    user: Annotated[
+        str | None, typer.Option("--user", help="Role to connect as [the login name].", envvar="PGUSER")
+    ] = None,
     dbname: Annotated[str, typer.Option("--dbname", help="The database.", envvar="PGDATABASE")] = "sluice",
 ) -> None:
     """Collect a bundle for the analysis of a problem: configuration, counters, statements, plans, the log; no secrets.
@@ -320,27 +330,33 @@ def _tell(done: str, work: Callable[[], object]) -> None:
     typer.echo(f"{done}: {result}")
 
 
-cluster = typer.Typer(help="Several members on this machine, over one catalog and one directory.", no_args_is_help=True)
+cluster = typer.Typer(
+    help="Run several members on this machine that share one catalog and one directory.", no_args_is_help=True
+)
 app.add_typer(cluster, name="cluster")
-ClusterData = Annotated[Path, typer.Option(help="The cluster's directory; relative paths of tables begin here.")]
+ClusterData = Annotated[Path, typer.Option(help="Directory of the cluster; relative paths of tables begin here.")]
 
 
 @cluster.command()
 def up(
-    members: Annotated[int | None, typer.Option(help="Data members [3].", min=1, max=64)] = None,
+    members: Annotated[int | None, typer.Option(help="Number of data members [3].", min=1, max=64)] = None,
     topology: Annotated[
-        Path | None, typer.Option(help="A topology file; its nodes are the data members, its addresses are replaced.")
+        Path | None, typer.Option(help="Topology file; its nodes become the data members, its addresses are replaced.")
     ] = None,
-    lite: Annotated[int, typer.Option(help="Lite members: they take clients and keep no data.", min=0, max=64)] = 0,
-    listen: Annotated[str, typer.Option(help="Where clients reach the first member; the others take free ports.")] = (
+    lite: Annotated[
+        int, typer.Option(help="Number of lite members, which accept clients and hold no data.", min=0, max=64)
+    ] = 0,
+    listen: Annotated[str, typer.Option(help="Client address of the first member; the others use free ports.")] = (
         "127.0.0.1:5432"
     ),
     data: ClusterData = Path("sluice-cluster"),
-    lite_routing: Annotated[str, typer.Option(help="What lite members do with queries: refuse or forward.")] = "refuse",
+    lite_routing: Annotated[
+        str, typer.Option(help="What lite members do with queries over tables: refuse or forward.")
+    ] = "refuse",
     spark_master: Annotated[
-        str, typer.Option(help="The Spark that each member drives, once it needs one.")
+        str, typer.Option(help="Spark master that each member uses once a query needs Spark.")
     ] = "local[*]",
-    spark_memory: Annotated[str, typer.Option(help="The heap of each member's Spark driver.")] = "1g",
+    spark_memory: Annotated[str, typer.Option(help="Heap size of each member's Spark driver.")] = "1g",
 ) -> None:
     """Start a cluster and return when its members know each other.
 
@@ -372,9 +388,9 @@ def status(data: ClusterData = Path("sluice-cluster")) -> None:
 @cluster.command()
 def down(
     data: ClusterData = Path("sluice-cluster"),
-    grace: Annotated[float, typer.Option(help="Seconds that members may take to finish.", min=0)] = 30.0,
+    grace: Annotated[float, typer.Option(help="Seconds before members that still run are killed.", min=0)] = 30.0,
 ) -> None:
-    """End the cluster's members: they finish what runs, or are killed after a while. Does nothing if none runs."""
+    """Shut down the cluster's members; those that still run after the grace period are killed. Does nothing if none runs."""
     _run_cluster(lambda c: c.down(data, grace, c.Console(highlight=False)))
 
 

@@ -62,13 +62,13 @@ class SparkSection(_Section):
     """The Spark cluster that this member drives."""
 
     master: Master = Field("local[*]", description="local[N], spark://host:port, yarn, k8s://...")
-    driver_memory: Memory = Field("1g", description="heap of the driver's JVM")
+    driver_memory: Memory = Field("1g", description="heap size of the driver's JVM")
     start: Literal["eager", "lazy"] = Field(
-        "eager", description="with the member, or with the first query that needs it"
+        "eager", description="eager: Spark starts with the member; lazy: with the first query that needs it"
     )
     member: str | None = Field(
         None,
-        description="the member of the cluster whose Spark this one uses; its own if not given, or if that one is lost",
+        description="the member whose Spark this one uses while that member is up; otherwise its own Spark",
     )
     conf: dict[str, str] = Field(default_factory=dict, description="further spark.* settings")
 
@@ -91,29 +91,36 @@ class TracingSection(_Section):
     """Spans of statements, for OpenTelemetry."""
 
     endpoint: str = Field(
-        "", pattern="^(https?://.*)?$", description="where spans are sent over OTLP's HTTP; empty: tracing is off"
+        "",
+        pattern="^(https?://.*)?$",
+        description="URL to which spans are sent over OTLP's HTTP; empty: tracing is off",
     )
     service: str = Field("sluice", min_length=1, description="service.name of the spans")
-    sample: float = Field(1.0, ge=0, le=1, description="which part of the traces that begin here is recorded")
+    sample: float = Field(1.0, ge=0, le=1, description="the fraction of the traces that begin here that is recorded")
 
 
 class TablesSection(_Section):
     """Stored tables."""
 
     compact_after: int = Field(
-        64, ge=0, le=100_000, description="small files that make a table be compacted in the background; 0: never"
+        64,
+        ge=0,
+        le=100_000,
+        description="number of small files at which a table is compacted in the background; 0: never",
     )
-    small_file_mb: int = Field(16, ge=1, le=128, description="files below are small")
+    small_file_mb: int = Field(16, ge=1, le=128, description="files below this number of MB are small")
 
 
 class StoreSection(_Section):
-    """An object store (S3) in which foreign tables may lie."""
+    """An object store (S3) that foreign tables may be in."""
 
-    buckets: list[str] = Field(min_length=1, description="the buckets that are in it; no other may be read")
-    endpoint: str | None = Field(None, pattern="^https?://", description="URL; Amazon's if not given")
+    buckets: list[str] = Field(
+        min_length=1, description="the buckets that foreign tables may be in; no others may be used"
+    )
+    endpoint: str | None = Field(None, pattern="^https?://", description="URL of its S3; Amazon's if not given")
     region: str | None = None
-    key: str | None = Field(None, description="access key; what the process's environment has if not given")
-    secret: str | None = Field(None, repr=False, description="its secret")
+    key: str | None = Field(None, description="access key; the one of the process's environment if not given")
+    secret: str | None = Field(None, repr=False, description="the secret of the access key")
     secret_file: Path | None = Field(None, description="a file whose first line is the secret")
 
     @model_validator(mode="after")
@@ -133,7 +140,7 @@ class CatalogSection(_Section):
     """A catalog of Iceberg tables, in pyiceberg's terms."""
 
     type: Literal["sql", "rest", "hive", "glue", "dynamodb"]
-    uri: str | None = Field(None, repr=False, description="where it is; may have a password in it")
+    uri: str | None = Field(None, repr=False, description="its URI, which may contain a password")
     warehouse: str | None = None
     properties: dict[str, str] = Field(default_factory=dict, repr=False, description="further pyiceberg properties")
 
@@ -146,12 +153,15 @@ class CatalogSection(_Section):
 class ClientTlsSection(_Section):
     """TLS for clients."""
 
-    certificate: Path = Field(description="PEM: what clients are shown, with the authorities between it and theirs")
+    certificate: Path = Field(
+        description="PEM: the certificate that clients are shown, followed by the authorities up to theirs"
+    )
     key: Path = Field(description="PEM: the certificate's key, without a passphrase")
     client_ca: Path | None = Field(
-        None, description="PEM: who signs clients' certificates; they are asked for none else"
+        None,
+        description="PEM: the authority that signs clients' certificates; if not given, clients are asked for none",
     )
-    min_version: MinimumVersion = Field("1.2", description="the oldest TLS that is spoken: 1.2 or 1.3")
+    min_version: MinimumVersion = Field("1.2", description="the oldest TLS version accepted from clients: 1.2 or 1.3")
 
     def files(self) -> ClientTlsFiles:
         authority = str(self.client_ca.absolute()) if self.client_ca is not None else None
@@ -161,19 +171,23 @@ class ClientTlsSection(_Section):
 class HttpSection(_Section):
     """Trino's client protocol over HTTP."""
 
-    listen: HostPort | None = Field(None, description="where Trino's clients connect; not at all if not given")
-    rows_max: int = Field(1_000_000, ge=0, description="rows that one result may have; 0: any number")
+    listen: HostPort | None = Field(None, description="address at which Trino's clients connect; none if not given")
+    rows_max: int = Field(1_000_000, ge=0, description="maximum number of rows of one result; 0: unlimited")
     abandoned_after: float = Field(
-        300.0, ge=1, le=86_400, description="seconds without a request until a client is taken for gone"
+        300.0, ge=1, le=86_400, description="seconds without a request after which a client counts as disconnected"
     )
 
 
 class TlsSection(_Section):
-    """TLS between members: all three files, or no section."""
+    """TLS between members. The section requires all three files."""
 
-    certificate: Path = Field(description="PEM: this member's certificate, which carries its name (SAN DNS:<member>)")
+    certificate: Path = Field(
+        description="PEM: this member's certificate, with DNS:<member> among its subject alternative names"
+    )
     key: Path = Field(description="PEM: the certificate's key, without a passphrase")
-    authority: Path = Field(description="PEM: who signs the certificates of the cluster's members, and of nobody else")
+    authority: Path = Field(
+        description="PEM: the authority that signs the certificates of the cluster's members, and no others"
+    )
 
     def files(self) -> TlsFiles:
         paths = (self.certificate, self.key, self.authority)
@@ -183,23 +197,37 @@ class TlsSection(_Section):
 class ClusterSection(_Section):
     """The other members, and what this one announces to them."""
 
-    name: str = Field("sluice", pattern=r"^[^\x00-\x1f\x7f]{1,63}$", description="the same for all members")
+    name: str = Field(
+        "sluice", pattern=r"^[^\x00-\x1f\x7f]{1,63}$", description="the cluster's name, the same for all its members"
+    )
     seeds: list[HostPort] = Field(default_factory=list, description="mesh addresses of members to join")
     secret: str = Field(
-        "", repr=False, description="the same for all members; who does not know it is refused; made if not given"
+        "", repr=False, description="the secret that all members share and prove to each other; generated if not given"
     )
     secret_file: Path | None = Field(None, description="a file whose first line is the secret")
-    role: Literal["data", "lite"] = Field("data", description="data: initiates and runs queries; lite: takes clients")
-    advertise: HostPort | None = Field(
-        None, description="where others reach the mesh port; where it listens if not given"
+    role: Literal["data", "lite"] = Field(
+        "data", description="data: initiates and runs queries over tables; lite: only accepts clients"
     )
-    advertise_client: HostPort | None = Field(None, description="where clients reach this member, for others to know")
-    topology: Path | None = Field(None, description="YAML: which files which members hold, where data may flow")
-    tls: TlsSection | None = Field(None, description="certificates; in the clear if not given")
-    heartbeat: float = Field(1.0, ge=0.01, le=3600, description="seconds from one sign of life to the next")
-    failure_after: float = Field(5.0, gt=0, le=86_400, description="seconds without a byte until a member is lost")
-    forget_after: float = Field(60.0, gt=0, description="seconds until a member that is lost is no longer shown")
-    drain_seconds: float = Field(10.0, ge=0, le=86_400, description="how long what runs may go on when the member ends")
+    advertise: HostPort | None = Field(
+        None, description="host:port at which the other members reach this member's mesh port; `mesh` if not given"
+    )
+    advertise_client: HostPort | None = Field(
+        None, description="host:port at which clients reach this member, published to the other members"
+    )
+    topology: Path | None = Field(
+        None, description="a topology file (YAML): the files that each member holds, and the links between members"
+    )
+    tls: TlsSection | None = Field(None, description="TLS between members; they communicate in the clear if not given")
+    heartbeat: float = Field(1.0, ge=0.01, le=3600, description="seconds between heartbeats")
+    failure_after: float = Field(
+        5.0, gt=0, le=86_400, description="seconds without a byte after which a member is lost"
+    )
+    forget_after: float = Field(
+        60.0, gt=0, description="seconds after which a member that is lost or has left is no longer shown"
+    )
+    drain_seconds: float = Field(
+        10.0, ge=0, le=86_400, description="seconds for which running work may continue at shutdown"
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> ClusterSection:
@@ -219,60 +247,73 @@ class ClusterSection(_Section):
 class Config(_Section):
     """A member's configuration; see the module's docstring."""
 
-    listen: HostPort = Field("127.0.0.1:5432", description="where PostgreSQL clients connect")
+    listen: HostPort = Field("127.0.0.1:5432", description="address at which PostgreSQL clients connect")
     mesh: HostPort = Field(
-        "127.0.0.1:7432", description="where members and Spark tasks connect; open if there is a cluster"
+        "127.0.0.1:7432", description="address at which members and Spark's tasks connect; opened only in a cluster"
     )
-    console: HostPort = Field("127.0.0.1:8432", description="where the web console is served")
-    console_tls: bool = Field(False, description="serve the console as https, with the certificate of `tls`")
+    console: HostPort = Field("127.0.0.1:8432", description="address of the web console")
+    console_tls: bool = Field(False, description="serve the console over https, with the certificate of `tls`")
     console_hosts: list[str] = Field(
-        default_factory=list, description="names by which browsers know the console, beside this machine's own"
+        default_factory=list,
+        description="host names by which browsers may address the console, besides this machine's own",
     )
     http: HttpSection = HttpSection()
     data: Path = Field(Path("sluice-data"), description="data directory: catalog, spool, relative paths of tables")
-    base: Path | None = Field(None, description="where relative paths of tables begin; the data directory if not given")
+    base: Path | None = Field(
+        None, description="folder where relative paths of tables begin; the data directory if not given"
+    )
     catalog: str | None = Field(
-        None, description="SQLite file or postgresql:// URL that members share; the member's own if not given"
+        None,
+        description="the catalog database: a SQLite file or a postgresql:// URL; a SQLite file in `data` if not given",
     )
     allow_empty_catalog: bool = Field(
-        False, description="start also where the catalog is empty and the folder of tables holds rows"
+        False, description="start even if the catalog is empty and the folder of stored tables contains rows"
     )
-    roots: list[Path] = Field(default_factory=list, description="folders that tables must lie in; empty: any")
+    roots: list[Path] = Field(
+        default_factory=list, description="folders that foreign tables must be in; empty: any folder"
+    )
     copy_roots: list[Path] = Field(
-        default_factory=list, description="folders that files of COPY must lie in; empty: `files` in the data directory"
+        default_factory=list, description="folders that files of COPY must be in; empty: `files` below `base` or `data`"
     )
     trust: list[IPv4Network | IPv6Network] = Field(
         _LOOPBACK,
-        description="without hba_file: networks whose clients need no password; others do",
+        description="without hba_file: networks whose clients need no password; clients from elsewhere need one",
     )
-    hba_file: Path | None = Field(
-        None, description="who may connect from where, and how it is proved, as in pg_hba.conf"
-    )
-    auth_delay: float = Field(0.5, ge=0, le=3600, description="seconds until a client that failed to log in is told so")
+    hba_file: Path | None = Field(None, description="file of client authentication rules, as in pg_hba.conf")
+    auth_delay: float = Field(0.5, ge=0, le=3600, description="seconds before a failed login is answered")
     auth_failures_address_max: int = Field(
-        30, ge=0, le=100_000, description="failed logins from one address that are borne within a minute; 0: any number"
+        30, ge=0, le=100_000, description="failed logins allowed from one address within a minute; 0: unlimited"
     )
     auth_failures_role_max: int = Field(
-        100, ge=0, le=100_000, description="failed logins as one role that are borne within a minute; 0: any number"
+        100, ge=0, le=100_000, description="failed logins allowed as one role within a minute; 0: unlimited"
     )
-    tls: ClientTlsSection | None = Field(None, description="TLS for clients; in the clear alone if not given")
+    tls: ClientTlsSection | None = Field(None, description="TLS for clients; without it, only unencrypted connections")
     member: str = Field("m1", pattern=r"^[A-Za-z0-9_.-]{1,63}$", description="this member's name")
     processes: Processes = Field(
-        1, description="processes that take clients at this address, each a member; auto: one for each core"
+        1,
+        description="number of processes that accept clients at this address, each of them a member; auto: one per core",
     )
     max_connections: int = Field(500, ge=1, le=100_000)
-    superuser_reserved_connections: int = Field(3, ge=0, description="how many of max_connections are for superusers")
+    superuser_reserved_connections: int = Field(
+        3, ge=0, description="the number of max_connections that only superusers get"
+    )
     client_input_mb: int = Field(
-        512, ge=1, le=1 << 20, description="MB that all clients may have sent of messages that have not arrived whole"
+        512,
+        ge=1,
+        le=1 << 20,
+        description="MB of unprocessed input of all clients, beyond which long incomplete messages are refused",
     )
     client_output_mb: int = Field(
-        64, ge=1, le=1 << 20, description="MB of encoded rows that are held for all clients before pages become smaller"
+        64,
+        ge=1,
+        le=1 << 20,
+        description="MB of encoded rows that may be held for all clients; pages become smaller as it fills",
     )
-    authentication_timeout: float = Field(60.0, gt=0, description="seconds a client may take to log in")
+    authentication_timeout: float = Field(60.0, gt=0, description="seconds within which a client must log in")
     fragment_threads: int = Field(4, ge=1, le=1024)
     operation_threads: int = Field(2, ge=1, le=1024)
     memory: Memory = Field(
-        "4GB", description="what the process may take; long statements that would take more are refused"
+        "4GB", description="memory limit of the process: above it, long statements fail while they are planned"
     )
     log_level: str = Field("info", pattern="^(debug|info|warning|error)$")
     spark: SparkSection = SparkSection()
@@ -281,9 +322,11 @@ class Config(_Section):
     tracing: TracingSection = TracingSection()
     cluster: ClusterSection = ClusterSection()
     catalogs: dict[str, CatalogSection] = Field(
-        default_factory=dict, description="catalogs of Iceberg tables, by names of your own"
+        default_factory=dict, description="catalogs of Iceberg tables, under names that you choose"
     )
-    stores: dict[str, StoreSection] = Field(default_factory=dict, description="object stores, by names of your own")
+    stores: dict[str, StoreSection] = Field(
+        default_factory=dict, description="object stores, under names that you choose"
+    )
     settings: dict[str, str] = Field(default_factory=dict, description="defaults of session settings")
 
     @model_validator(mode="after")

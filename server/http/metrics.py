@@ -53,87 +53,109 @@ def _counter(name: str, text: str, scale: float = 1.0) -> Figure:
 
 #: Figures by section and name in the `counters` of `/status`.
 FIGURES: Final[Mapping[tuple[str, str], Figure]] = {
-    ("statements", "cached"): _gauge("statements_cached", "Statements whose plans are kept."),
-    ("statements", "cached_bytes"): _gauge("statements_cached_bytes", "Memory of the plans that are kept."),
-    ("operations", "queued"): _gauge("operations_queued", "Operations of sessions that wait for a thread."),
-    ("operations", "running"): _gauge("operations_running", "Operations of sessions that run on a thread."),
-    ("operations", "aside"): _gauge("operations_aside", "Operations that wait for a lock and have given their thread to others."),
-    ("messages", "queued"): _gauge("messages_queued", "Messages of members that wait for a thread."),
-    ("messages", "running"): _gauge("messages_running", "Messages of members that are read on a thread."),
-    ("fragments", "queued"): _gauge("fragments_queued", "Pulls of DuckDB's streams that wait for a thread."),
-    ("fragments", "running"): _gauge("fragments_running", "Pulls of DuckDB's streams that run on a thread."),
-    ("fragments", "aside"): _gauge("fragments_aside", "Canceled statements that DuckDB still plans, on threads of their own."),
-    ("planning", "waiting"): _gauge("planning_waiting", "Statements that wait to be planned."),
-    ("planning", "live_nodes"): _gauge("planning_live_nodes", "Tokens and nodes of long statements that are in memory."),
-    ("planning", "interrupted"): _counter("planning_interrupted", "Statements that were cancelled while they were planned."),
-    ("planning", "refused"): _counter("planning_refused", "Statements whose planning would have taken too much memory."),
-    ("stalls", "loop_ms_max"): _gauge("loop_stall_max_seconds", "The longest time that the event loop stood still.", 1e-3),
-    ("stalls", "operations_ms_max"): _gauge("operations_wait_max_seconds", "The longest wait for an operation thread.", 1e-3),
-    ("stalls", "messages_ms_max"): _gauge("messages_wait_max_seconds", "The longest wait for a thread of long messages.", 1e-3),
-    ("stalls", "fragments_ms_max"): _gauge("fragments_wait_max_seconds", "The longest wait for a thread of fragments.", 1e-3),
-    ("stalls", "loop_stalls"): _counter("loop_stalls", "How often the event loop stood still for too long."),
+    ("statements", "cached"): _gauge("statements_cached", "Statements whose plans are cached."),
+    ("statements", "cached_bytes"): _gauge("statements_cached_bytes", "Memory of the cached plans."),
+    ("operations", "queued"): _gauge("operations_queued", "Short calls of statements that wait for an operation thread."),
+    ("operations", "running"): _gauge("operations_running", "Short calls of statements that are running on an operation thread."),
+    ("operations", "aside"): _gauge(
+        "operations_aside", "Operation calls outside the pool, because they wait or have waited for a lock of another process."
+    ),
+    ("messages", "queued"): _gauge("messages_queued", "Messages from other members that wait for a message thread."),
+    ("messages", "running"): _gauge(
+        "messages_running", "Messages from other members that are being processed on a message thread."
+    ),
+    ("fragments", "queued"): _gauge("fragments_queued", "Reads of DuckDB streams that wait for a fragment thread."),
+    ("fragments", "running"): _gauge("fragments_running", "Reads of DuckDB streams that are running on a fragment thread."),
+    ("fragments", "aside"): _gauge(
+        "fragments_aside", "Cancelled statements that DuckDB is still planning, on threads set aside from the pool."
+    ),
+    ("planning", "waiting"): _gauge("planning_waiting", "Long statements that wait for their turn to be planned."),
+    ("planning", "live_nodes"): _gauge("planning_live_nodes", "Tokens and nodes of long statements in memory, approximately."),
+    ("planning", "interrupted"): _counter("planning_interrupted", "Statements that were cancelled or timed out during planning."),
+    ("planning", "refused"): _counter("planning_refused", "Statements that failed during planning for lack of memory."),
+    ("stalls", "loop_ms_max"): _gauge(
+        "loop_stall_max_seconds", "The longest stall of the event loop since the member's start.", 1e-3
+    ),
+    ("stalls", "operations_ms_max"): _gauge(
+        "operations_wait_max_seconds", "The longest wait for an operation thread since the member's start.", 1e-3
+    ),
+    ("stalls", "messages_ms_max"): _gauge(
+        "messages_wait_max_seconds", "The longest wait for a message thread since the member's start.", 1e-3
+    ),
+    ("stalls", "fragments_ms_max"): _gauge(
+        "fragments_wait_max_seconds", "The longest wait for a fragment thread since the member's start.", 1e-3
+    ),
+    ("stalls", "loop_stalls"): _counter("loop_stalls", "Stalls of the event loop of more than 200 ms."),
     ("tables", "stored"): _gauge("tables_stored", "Stored tables in the catalog."),
-    ("tables", "unpublished"): _gauge("tables_unpublished", "Stored tables whose Delta log lacks commits that the catalog has."),
+    ("tables", "unpublished"): _gauge("tables_unpublished", "Stored tables whose Delta log lacks commits of the catalog."),
     ("tables", "failing"): _gauge("tables_publishing_fails", "1 while commits cannot be published to Delta's logs, else 0."),
     ("tables", "publish_pending"): _gauge(
-        "publish_pending", "Commits of this member that its publisher has not written to Delta's logs yet."
+        "publish_pending", "Commits of this member that have not been published to Delta's logs yet."
     ),
-    ("tables", "publish_lag_ms"): _gauge("publish_lag_seconds", "How long the oldest of those commits has waited.", 1e-3),
-    ("tables", "publish_rounds"): _counter("publish_rounds", "Rounds of the publisher that went well."),
-    ("tables", "commits"): _counter("commits", "Transactions of this member that were committed to the catalog."),
+    ("tables", "publish_lag_ms"): _gauge("publish_lag_seconds", "The age of this member's oldest unpublished commit.", 1e-3),
+    ("tables", "publish_rounds"): _counter("publish_rounds", "Rounds of the publisher that succeeded."),
+    ("tables", "commits"): _counter("commits", "Transactions that this member has committed to the catalog."),
     ("tables", "commit_conflicts"): _counter(
-        "commit_conflicts", "Commits to the catalog that were refused because another transaction came first."
+        "commit_conflicts", "Commits that the catalog refused because a conflicting transaction had committed first."
     ),
     ("tables", "compacted"): _counter("tables_compacted", "Batches of small files that were compacted in the background."),
-    ("writers", "queued"): _gauge("writers_queued", "Files that wait for a thread which writes them."),
+    ("writers", "queued"): _gauge("writers_queued", "Files that wait for a writer thread."),
     ("writers", "running"): _gauge("writers_running", "Files that are being written."),
-    ("spool", "bytes"): _gauge("spool_bytes", "Results that wait on disk."),
-    ("spool", "files"): _gauge("spool_files", "Streams that have a file on disk."),
-    ("spool", "bytes_max"): _gauge("spool_limit_bytes", "How many bytes may wait on disk."),
-    ("spool", "written_bytes"): _counter("spool_written_bytes", "Bytes of results that were written to disk."),
-    ("edges", "receiving"): _gauge("edge_streams_receiving", "Open streams of edges that end here."),
-    ("edges", "sending"): _gauge("edge_streams_sending", "Open streams of edges that begin here."),
-    ("edges", "waiting"): _gauge("edge_streams_waiting", "Streams that end here and whose sender is out of credit."),
-    ("edges", "credit_bytes"): _gauge("edge_credit_bytes", "Credit that the senders of these streams have left."),
-    ("edges", "window_bytes"): _gauge("edge_window_bytes", "The windows of the streams that end here."),
-    ("edges", "sent_bytes"): _counter("edge_sent_bytes", "Bytes that fragments and Spark jobs here have sent."),
-    ("edges", "sent_batches"): _counter("edge_sent_batches", "Batches that fragments and Spark jobs here have sent."),
-    ("edges", "stalls"): _counter("edge_stalls", "How often they have waited for credit."),
-    ("edges", "stalled_ms"): _counter("edge_stalled_seconds", "How long fragments here have waited for credit.", 1e-3),
+    ("spool", "bytes"): _gauge("spool_bytes", "Bytes of results that are spooled on disk."),
+    ("spool", "files"): _gauge("spool_files", "Streams that have a spool file."),
+    ("spool", "bytes_max"): _gauge("spool_limit_bytes", "The limit of spooled bytes."),
+    ("spool", "written_bytes"): _counter("spool_written_bytes", "Bytes of results that have been written to spool files."),
+    ("edges", "receiving"): _gauge("edge_streams_receiving", "Open streams of edges that this member receives."),
+    ("edges", "sending"): _gauge("edge_streams_sending", "Open streams of edges that this member sends."),
+    ("edges", "waiting"): _gauge("edge_streams_waiting", "Streams that this member receives whose sender has no credit left."),
+    ("edges", "credit_bytes"): _gauge(
+        "edge_credit_bytes", "Credit that the senders of the streams that this member receives have left."
+    ),
+    ("edges", "window_bytes"): _gauge("edge_window_bytes", "Total size of the windows of the streams that this member receives."),
+    ("edges", "sent_bytes"): _counter("edge_sent_bytes", "Bytes that this member's fragments and Spark jobs have sent."),
+    ("edges", "sent_batches"): _counter("edge_sent_batches", "Batches that this member's fragments and Spark jobs have sent."),
+    ("edges", "stalls"): _counter("edge_stalls", "Waits for credit by this member's fragments and Spark jobs."),
+    ("edges", "stalled_ms"): _counter(
+        "edge_stalled_seconds", "Total time that this member's fragments have waited for credit.", 1e-3
+    ),
     ("memory", "resident_bytes"): _gauge("memory_resident_bytes", "Resident memory of the member's process."),
     ("memory", "arrow_bytes"): _gauge("memory_arrow_bytes", "Memory of Arrow's batches in the member's process."),
-    ("memory", "limit_bytes"): _gauge("memory_limit_bytes", "What the process may take, by its configuration."),
+    ("memory", "limit_bytes"): _gauge("memory_limit_bytes", "The configured memory limit of the process."),
     ("mesh", "queries"): _gauge("mesh_queries", "Distributed queries in which the member takes part."),
-    ("mesh", "requests"): _gauge("mesh_requests", "Requests to other members that are not answered yet."),
+    ("mesh", "requests"): _gauge("mesh_requests", "Requests to other members that have not been answered yet."),
     ("mesh", "mailboxes"): _gauge("mesh_mailboxes", "Edges of distributed queries that the member receives."),
-    ("mesh", "held_bytes"): _gauge("mesh_held_bytes", "Batches that have arrived and were not consumed yet."),
-    ("local", "streams"): _gauge("local_streams", "Fragments and queries that run in process."),
+    ("mesh", "held_bytes"): _gauge("mesh_held_bytes", "Bytes of batches that have arrived and have not been consumed yet."),
+    ("local", "streams"): _gauge("local_streams", "Fragments and queries that are running in process."),
     ("local", "cursors"): _gauge("local_cursors", "DuckDB connections in use."),
-    ("local", "idle_cursors"): _gauge("local_cursors_idle", "DuckDB connections that are kept for the next statement."),
-    ("local", "role_databases"): _gauge("local_role_databases", "DuckDB databases of roles with a memory limit of their own."),
-    ("local", "small_tables"): _gauge("local_small_tables", "Small files that are kept in memory."),
-    ("local", "small_table_bytes"): _gauge("local_small_table_bytes", "Memory of the small files that are kept."),
-    ("local", "point_reads"): _counter("local_point_reads", "Queries by key that columns in memory have answered."),
-    ("local", "held_columns"): _gauge("local_held_columns", "Columns of row groups that are held in memory for these."),
-    ("local", "held_column_bytes"): _gauge("local_held_column_bytes", "Memory of the columns that are held."),
-    ("spark", "streams"): _gauge("spark_streams", "Queries whose rows come from Spark."),
-    ("spark", "productions"): _gauge("spark_productions", "Spark jobs that send rows."),
-    ("spark", "connections"): _gauge("spark_connections", "Data connections of Spark's tasks and of other members."),
-    ("spark", "executors"): _gauge("spark_executors", "Executors of Spark's that run tasks."),
-    ("spark", "slots"): _gauge("spark_task_slots", "Tasks that they can run at once."),
-    ("spark", "jobs"): _gauge("spark_jobs_active", "Spark's jobs that run."),
-    ("spark", "stages"): _gauge("spark_stages_active", "Spark's stages that run."),
-    ("spark", "tasks_running"): _gauge("spark_tasks_running", "Spark's tasks that run."),
-    ("spark", "tasks_done"): _counter("spark_tasks_done", "Spark's tasks that succeeded, since Spark's start."),
-    ("spark", "tasks_failed"): _counter("spark_tasks_failed", "Spark's tasks that failed, since Spark's start."),
-    ("spark", "memory_bytes"): _gauge("spark_memory_bytes", "Memory of the blocks that executors keep."),
-    ("cursors", "asked"): _gauge("cursors_asked", "Cursors of other members that sessions here read by query id."),
-    ("cursors", "served"): _gauge("cursors_served", "Cursors here that sessions of other members read."),
-    ("cursors", "unsettled"): _gauge("cursors_unsettled", "Requests for cursors whose outcome is open."),
-    ("clients", "input_bytes"): _gauge("clients_input_bytes", "Messages of clients that are being received."),
-    ("clients", "output_bytes"): _gauge("clients_output_bytes", "Messages to clients that were not read yet."),
+    ("local", "idle_cursors"): _gauge("local_cursors_idle", "Idle DuckDB connections, kept for the next statement."),
+    ("local", "role_databases"): _gauge("local_role_databases", "DuckDB databases of roles that have their own memory limit."),
+    ("local", "small_tables"): _gauge("local_small_tables", "Small files that are cached in memory."),
+    ("local", "small_table_bytes"): _gauge("local_small_table_bytes", "Memory of the cached small files."),
+    ("local", "point_reads"): _counter("local_point_reads", "Queries by key that were answered from columns cached in memory."),
+    ("local", "held_columns"): _gauge("local_held_columns", "Columns of row groups that are cached in memory for queries by key."),
+    ("local", "held_column_bytes"): _gauge("local_held_column_bytes", "Memory of the columns cached for queries by key."),
+    ("spark", "streams"): _gauge("spark_streams", "Queries and statements that are running on Spark."),
+    ("spark", "productions"): _gauge("spark_productions", "Spark jobs that are sending rows to members."),
+    ("spark", "connections"): _gauge("spark_connections", "Data connections from Spark's tasks and from other members."),
+    ("spark", "executors"): _gauge("spark_executors", "Spark executors that can run tasks."),
+    ("spark", "slots"): _gauge("spark_task_slots", "Number of tasks that the Spark executors can run at once."),
+    ("spark", "jobs"): _gauge("spark_jobs_active", "Spark jobs that are running."),
+    ("spark", "stages"): _gauge("spark_stages_active", "Spark stages that are running."),
+    ("spark", "tasks_running"): _gauge("spark_tasks_running", "Spark tasks that are running."),
+    ("spark", "tasks_done"): _counter("spark_tasks_done", "Spark tasks that have succeeded since Spark's start."),
+    ("spark", "tasks_failed"): _counter("spark_tasks_failed", "Spark tasks that have failed since Spark's start."),
+    ("spark", "memory_bytes"): _gauge("spark_memory_bytes", "Memory of the blocks that Spark's executors cache."),
+    ("cursors", "asked"): _gauge("cursors_asked", "Unanswered requests of this member's sessions to cursors of other members."),
+    ("cursors", "served"): _gauge("cursors_served", "Requests of other members' sessions that cursors of this member are serving."),
+    ("cursors", "unsettled"): _gauge("cursors_unsettled", "Answers to cursor requests whose receipt has not been confirmed yet."),
+    ("clients", "input_bytes"): _gauge(
+        "clients_input_bytes", "Bytes of clients' messages that have arrived and have not been processed yet."
+    ),
+    ("clients", "output_bytes"): _gauge("clients_output_bytes", "Bytes of messages to clients that the clients have not read yet."),
     ("logins", "failed"): _counter("logins_failed", "Logins that failed."),
-    ("logins", "refused"): _counter("logins_refused", "Logins that were refused unheard, after too many failures."),
+    ("logins", "refused"): _counter(
+        "logins_refused", "Login attempts refused without a check of the password, after too many failures."
+    ),
 }  # fmt: skip
 
 
@@ -166,7 +188,7 @@ def _metric(figure: Figure, value: float) -> Metric:
 
 def _statements(counted: Mapping[str, Any]) -> Iterator[Metric]:
     seconds = HistogramMetricFamily(
-        "sluice_statement_seconds", "Durations of statements that ran to their end, by command.", labels=["command"]
+        "sluice_statement_seconds", "Durations of completed statements, by command.", labels=["command"]
     )
     for command, durations in counted["durations"].items():
         bounds = [*map(str, BOUNDS), "+Inf"]
@@ -179,7 +201,7 @@ def _statements(counted: Mapping[str, Any]) -> Iterator[Metric]:
     yield errors
     engines = CounterMetricFamily(
         "sluice_statement_engines",
-        "Queries that ran to their end, by who gave the rows: local, spark, or distributed for several members.",
+        "Completed queries, by the engine that returned their rows: local, spark, or distributed for several members.",
         labels=["engine"],
     )
     for engine, count in counted["engines"].items():
@@ -188,9 +210,9 @@ def _statements(counted: Mapping[str, Any]) -> Iterator[Metric]:
 
 
 def _caches(caches: Mapping[str, Mapping[str, int]]) -> Iterator[Metric]:
-    hits = CounterMetricFamily("sluice_cache_hits", "Look-ups that a cache has answered.", labels=["cache"])
-    misses = CounterMetricFamily("sluice_cache_misses", "Look-ups that a cache has not answered.", labels=["cache"])
-    entries = GaugeMetricFamily("sluice_cache_entries", "Entries that a cache keeps.", labels=["cache"])
+    hits = CounterMetricFamily("sluice_cache_hits", "Cache lookups that found an entry.", labels=["cache"])
+    misses = CounterMetricFamily("sluice_cache_misses", "Cache lookups that found no entry.", labels=["cache"])
+    entries = GaugeMetricFamily("sluice_cache_entries", "Entries in a cache.", labels=["cache"])
     for name, figures in caches.items():
         hits.add_metric([name], figures["hits"])
         misses.add_metric([name], figures["misses"])
@@ -203,10 +225,12 @@ def _caches(caches: Mapping[str, Mapping[str, int]]) -> Iterator[Metric]:
 def _members(members: list[Mapping[str, Any]]) -> Iterator[Metric]:
     up = GaugeMetricFamily(
         "sluice_member_up",
-        "1 for each member of the cluster that is up, as this one sees it, else 0.",
+        "1 for each member of the cluster that this member sees as up, else 0.",
         labels=["member", "role"],
     )
-    load = GaugeMetricFamily("sluice_member_load", "Statements that each member runs.", labels=["member", "role"])
+    load = GaugeMetricFamily(
+        "sluice_member_load", "Queries and fragments that each member is running.", labels=["member", "role"]
+    )
     for member in members:
         up.add_metric([member["id"], member["role"]], member["state"] == "up")
         load.add_metric([member["id"], member["role"]], member["load"])
@@ -216,7 +240,9 @@ def _members(members: list[Mapping[str, Any]]) -> Iterator[Metric]:
 
 def _engines(engines: Mapping[str, str]) -> Iterator[Metric]:
     ready = GaugeMetricFamily(
-        "sluice_engine_ready", "1 while an engine can run queries at once, else 0.", labels=["engine"]
+        "sluice_engine_ready",
+        "1 while an engine can run queries without a delay for its start, else 0.",
+        labels=["engine"],
     )
     for engine, state in engines.items():
         ready.add_metric([engine], state == "ready")
@@ -231,28 +257,26 @@ def _sessions(status: Mapping[str, Any]) -> Iterator[Metric]:
     for state in sorted(set(states)):
         sessions.add_metric([state or "unknown"], states.count(state))
     yield sessions
-    queries = GaugeMetricFamily("sluice_queries", "Queries that run or are suspended.", labels=["state"])
+    queries = GaugeMetricFamily("sluice_queries", "Queries that are running or suspended.", labels=["state"])
     states = [query["state"] for query in status["queries"]]
     for state in ("running", "suspended"):
         queries.add_metric([state], states.count(state))
     yield queries
     yield GaugeMetricFamily(
         "sluice_client_sockets",
-        "Connections of PostgreSQL clients, those that are not logged in included.",
+        "Connections of PostgreSQL clients, including those that are not logged in.",
         value=status["sockets"],
     )
     yield GaugeMetricFamily(
-        "sluice_http_sessions", "Sessions of the second door, for Trino's clients.", value=status["http_sessions"]
+        "sluice_http_sessions", "Sessions of Trino's clients, over HTTP.", value=status["http_sessions"]
     )
 
 
 def _background_metrics(workers: Mapping[str, Mapping[str, Any]]) -> Iterator[Metric]:
-    failures = CounterMetricFamily(
-        "sluice_background_failures", "How often a background task has failed.", labels=["task"]
-    )
+    failures = CounterMetricFamily("sluice_background_failures", "Failures of a background task.", labels=["task"])
     failing = GaugeMetricFamily(
         "sluice_background_failing",
-        "How often in a row a background task has failed; 0 while it goes well.",
+        "Consecutive failures of a background task; 0 after a success.",
         labels=["task"],
     )
     for name, told in workers.items():

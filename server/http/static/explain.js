@@ -12,13 +12,13 @@ export class ExplainView {
     this.plan.node.hidden = true;
     this.error = el("div", { class: "error", role: "alert", hidden: true });
     this.sql = this.form("SQL", "select ...", "Explain", "Plans the statement and does not run it.", (text) => this.explain(text));
-    const note = "What EXPLAIN (FORMAT JSON) or EXPLAIN (DISTSQL, FORMAT JSON) wrote.";
+    const note = "The output of EXPLAIN (FORMAT JSON) or EXPLAIN (DISTSQL, FORMAT JSON).";
     this.json = this.form("Plan as JSON", '[{"Plan": ...}]', "Draw", note, (text) => this.draw(text));
     this.choices = [["Explain SQL", this.sql], ["Paste a plan", this.json]].map(([label, form], index) => {
       const listeners = { onclick: () => this.choose(index), onkeydown: (event) => this.turn(event) };
       return { form, tab: el("button", { type: "button", role: "tab", ...listeners }, label) };
     });
-    const tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "Where the plan comes from" });
+    const tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "Source of the plan" });
     tabs.append(...this.choices.map(({ tab }) => tab));
     this.node = el(
       "div", { class: "explain" },

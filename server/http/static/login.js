@@ -16,7 +16,7 @@ export class LoginView {
     const form = el(
       "form", { class: "login", method: "post", onsubmit: (event) => this.submit(event) },
       el("h1", {}, "Log in"),
-      el("p", { class: "quiet" }, "With the user and password of your SQL connections."),
+      el("p", { class: "quiet" }, "Use the user name and password of your SQL connections."),
       el("label", {}, "User", this.user),
       el("label", {}, "Password", this.password),
       this.error,

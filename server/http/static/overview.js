@@ -89,7 +89,7 @@ export class OverviewView {
     this.drawn = false;
     this.cards = el("ul", { class: "members" });
     this.running = new Table({
-      caption: "Statements that run or are suspended", columns: RUNNING, keyOf: ({ line }) => line.id,
+      caption: "Running and suspended statements", columns: RUNNING, keyOf: ({ line }) => line.id,
       empty: "No statement is running.",
     });
     this.sessions = new Table({

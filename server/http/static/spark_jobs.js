@@ -20,7 +20,7 @@ function createJob() {
   const about = el("span", { class: "quiet" });
   const bar = el("progress", { "aria-label": "Tasks done" });
   const failed = el("span", { class: "bad" });
-  const link = el("a", { target: "_blank", rel: "noopener noreferrer" }, "Spark\u2019s page of the job");
+  const link = el("a", { target: "_blank", rel: "noopener noreferrer" }, "Job in Spark\u2019s UI");
   return { node: el("li", {}, el("div", { class: "job-line" }, name, about, failed, link), bar), name, about, bar, failed, link };
 }
 

@@ -32,7 +32,7 @@ export class StatementView {
     this.whole = el(
       "div", { hidden: true },
       this.sql, this.error, this.facts,
-      el("section", { "aria-labelledby": "phases" }, el("h2", { id: "phases" }, "Where the time went"), this.phases.node),
+      el("section", { "aria-labelledby": "phases" }, el("h2", { id: "phases" }, "Time by phase"), this.phases.node),
       el("section", { "aria-labelledby": "plan" }, el("h2", { id: "plan" }, "Plan"), this.plan.node),
       this.jobs.node,
     );
@@ -83,14 +83,14 @@ export class StatementView {
   async cancel() {
     const question = {
       title: "Cancel this statement?", text: format.oneLine(this.last?.sql, 400),
-      note: "Its client gets the error 57014. What it has received so far is not taken back.",
+      note: "Its client gets the error 57014, and keeps the rows that it has received so far.",
       yes: "Cancel statement", no: "Keep it running",
     };
     if (!(await confirmed(question))) return;
     this.button.disabled = true;
     try {
       await api.cancel(this.id);
-      setText(this.told, "The statement was told to end.");
+      setText(this.told, "Cancellation was requested.");
     } catch (error) {
       setText(this.told, error.status === 404 ? "The statement has ended already." : error.message);
     } finally {
