@@ -1,4 +1,6 @@
-"""Fixtures and options that all tests share, how tests are spread over the processes of a run, and what its end says."""
+"""Fixtures and options that all tests share, the distribution of tests over the processes of a run, and the report at
+its end.
+"""
 
 from __future__ import annotations
 
@@ -32,42 +34,46 @@ _CHEAP: Final = frozenset({"postgres", "postgres_packages", "tmp_path_factory", 
 
 @pytest.fixture(scope="session")
 def postgres_packages() -> None:
-    """Skips where PostgreSQL 15's packages are not installed: for those that start one of their own."""
+    """Skip the test where PostgreSQL 15's packages are not installed: for tests that start their own server."""
     require(postgres_programs())
 
 
 @pytest.fixture(scope="session")
 def postgres(postgres_packages: None) -> Iterator[PostgresServer]:
-    """A running PostgreSQL 15, one for all tests of the process."""
+    """A running PostgreSQL 15, shared by all tests of the process."""
     with PostgresServer() as server:
         yield server
 
 
 @pytest.fixture
 def postgres_database(postgres: PostgresServer) -> Iterator[Database]:
-    """A database of the test's own in PostgreSQL, with the name that a member's has."""
+    """A database in PostgreSQL for this test alone, with the name that a member's database has."""
     with postgres.database("sluice") as made:
         yield made
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """`-m long` reads no file without the word, five of six: each process of a run collects all that it reads."""
+    """With `-m long`, skip files that do not contain the mark, which are five of six: each process of a run collects
+    every file that it reads.
+    """
     if config.option.markexpr != "long" or not collection_path.match("test_*.py"):
         return None
     return _LONG.search(collection_path.read_text(encoding="utf-8")) is None or None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Tests that share a dear fixture go to one process, one after the other. (pytest-xdist reads the mark before any hook that
-    modifies items.)"""
+    """Group tests that share an expensive fixture, so that one process runs them one after the other. (pytest-xdist
+    reads the mark before any hook that modifies items.)
+    """
     if (group := _shared_fixture(item)) is not None:
         item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the tests that take long, so that no process is left alone with them at the end: those that need Spark, and those
-    that have a bound of their own; the largest group first."""
+    """Put the tests that take long first, so that no process is left alone with them at the end: those that need Spark,
+    and those with their own timeout; the largest group first.
+    """
     if (most := config.getoption("--cases")) is not None:
         _keep(config, items, [item for cases in _cases(items) for item in cases[:: -(-len(cases) // most)]])
     if (tables := config.getoption("--tables")) > 1:
@@ -82,7 +88,7 @@ def _keep(config: pytest.Config, items: list[pytest.Item], kept: list[pytest.Ite
 
 
 def _sample_tables(items: list[pytest.Item], parts: int, seed: int) -> Iterator[pytest.Item]:
-    """Return one of so many cases of each test that is marked as a table, and all of the others."""
+    """Return one of `parts` parts of the cases of each test that is marked as a table, and all other tests."""
     for cases in _cases(items):
         if cases[0].get_closest_marker("table") is None:
             yield from cases
@@ -92,7 +98,7 @@ def _sample_tables(items: list[pytest.Item], parts: int, seed: int) -> Iterator[
 
 
 def _cases(items: list[pytest.Item]) -> Iterable[list[pytest.Item]]:
-    """Return the cases of each test together."""
+    """Return the cases of each test as one list."""
     found: dict[str, list[pytest.Item]] = {}
     for item in items:
         found.setdefault(item.nodeid.partition("[")[0], []).append(item)
@@ -100,7 +106,7 @@ def _cases(items: list[pytest.Item]) -> Iterable[list[pytest.Item]]:
 
 
 def _group(item: pytest.Item) -> str | None:
-    """Return the group of tests that go to one process together; None if the test goes by itself."""
+    """Return the group of tests that one process runs together, or None if the test has no group."""
     mark = item.get_closest_marker("xdist_group")
     return None if mark is None else mark.args[0]
 
@@ -112,7 +118,7 @@ def _urgency(item: pytest.Item) -> int:
 
 
 def _shared_fixture(item: pytest.Item) -> str | None:
-    """The widest of the test's fixtures that other tests use too and that costs something to make, named by where it is."""
+    """Return the widest of the test's fixtures that other tests use too and that is expensive, named by its location."""
     # pytest tells scopes nowhere else.
     information = getattr(item, "_fixtureinfo", None)
     if information is None:
@@ -135,10 +141,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Freeze what was imported and collected, half a million objects: no collection of garbage has to look through it. The
-    interpreter begins a full one when a quarter more objects have come than it found before, of which the frozen ones are none, and
-    so every second: a twelfth of the processor time. A member as a process begins its own
-    (`server.common.full_collections`)."""
+    """Freeze the imported and collected objects, half a million, so that no garbage collection scans them. The
+    interpreter begins a full collection when a quarter more objects exist than the last one found. Frozen objects do
+    not count there, so it would begin one every second, which takes a twelfth of the processor time. A member process
+    starts its own full collections (`server.common.full_collections`).
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECTIONS)
@@ -154,7 +161,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """A process that ran tests has ended."""
+    """Handle the end of a process that ran tests."""
     MEASURED.extend(getattr(node, "workeroutput", {}).get("recoveries", ()))
 
 
@@ -199,7 +206,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """`golden(name, text)`: the text equals that of tests/golden/<name>, or becomes it with --rewrite."""
+    """Return `golden(name, text)`, which asserts that the text equals that of tests/golden/<name>, or writes it there
+    with --rewrite.
+    """
 
     def check(name: str, text: str) -> None:
         path = Path(__file__).parent / "golden" / name

@@ -1,4 +1,4 @@
-"""One member for all client suites, and after each test the assertion that nothing of its clients is left in it."""
+"""One member for all client suites, and the assertion after each test that the member holds nothing of its clients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.tpch import generate
 
 @pytest.fixture(scope="session")
 def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemberProcess]:
-    """A member with the tables of TPC-H at scale 0.1 whose Spark is up; Spark runs two tasks at once."""
+    """A member with the tables of TPC-H at scale 0.1 and a started Spark, which runs two tasks at a time."""
     folder = generate(tmp_path_factory.mktemp("tpch"), 0.1, "parquet")
     with MemberProcess(Path(tmp_path_factory.mktemp("member")), "--spark-master", "local[2]") as running:
         with running.connect(options="-c sluice.engine=spark") as connection:
@@ -26,7 +26,9 @@ def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemberProcess]:
 
 @pytest.fixture(autouse=True)
 def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """After every test that used the member: it holds no connection, stream, task, Spark job or file of it any more."""
+    """Assert after every test that used the member that it no longer holds a connection, stream, task, Spark job or
+    file of it.
+    """
     yield
     if "member" in request.fixturenames:
         wait_idle(request.getfixturevalue("member"))
@@ -36,6 +38,8 @@ def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
 def connect(
     request: pytest.FixtureRequest, member: MemberProcess, postgres: PostgresServer
 ) -> Callable[..., psycopg.Connection[tuple[object, ...]]]:
-    """psycopg's connect for the member, and once more for a real PostgreSQL: what a test expects holds for both."""
+    """psycopg's connect for the member, and in a second run of the test for a real PostgreSQL: the expectations hold
+    for both.
+    """
     dsn = member.dsn if request.param == "sluice" else postgres.dsn
     return lambda **more: psycopg.connect(dsn, **{"autocommit": True, **more})

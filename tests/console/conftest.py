@@ -1,5 +1,6 @@
-"""A real Chromium for the tests of the console: Debian's, driven by Playwright. One a module, with one page, which each test finds
-blank: a page of its own costs as much processor time as the rest of the test."""
+"""A real Chromium for the tests of the console: Debian's, driven by Playwright. Each module has one browser with one
+page, which is blank when a test begins: a new page costs as much processor time as the rest of the test.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +15,25 @@ _WIDTH, _HEIGHT = 1280, 720
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Ends with the module: Playwright's loop runs as long as it, and tests of other folders have loops of their own."""
+    """A browser that is closed at the end of the module: Playwright's event loop runs until then, and tests of other
+    folders have their own loops.
+    """
     with chromium() as browser:
         yield browser
 
 
 @pytest.fixture(scope="module")
 def tab(browser: Browser) -> Iterator[Page]:
-    """The page that tests share, each after the other. Nothing moves on it by itself: what moves is drawn sixty times a second."""
+    """The page that the tests use one after the other. It shows no animations, because those are drawn sixty times a
+    second.
+    """
     with watched_page(browser, reduced_motion="reduce") as page:
         yield page
 
 
 @pytest.fixture
 def page(tab: Page) -> Iterator[Page]:
-    """The page, blank. Each console has an address of its own, with what a browser keeps for it."""
+    """The page, blank. Each console has its own address, and with it its own browser storage."""
     clear(tab, _WIDTH, _HEIGHT)
     with watched(tab):
         yield tab

@@ -1,5 +1,6 @@
-"""TPC-H at scale 0.01 in a member and in a PostgreSQL, one of each for all tests of this folder that ask for them; and the two
-engines by themselves, for the rows of the function table."""
+"""TPC-H at scale 0.01 in a member and in a PostgreSQL, one of each for all tests of this folder that use them; and the
+two engines alone, for the rows of the function table.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +27,9 @@ from engine.executors.spark.executor import SparkExecutor
 
 @pytest.fixture
 def postgres_roles(postgres: PostgresServer) -> Iterator[None]:
-    """Roles belong to the whole of PostgreSQL, which other tests ask too: those that the test made are gone at its end, whatever
-    its end. To be asked for before what they own."""
+    """Drop the roles that the test has created, also if it fails: roles belong to the whole PostgreSQL server, which
+    other tests use too. A test must request this fixture before those that create objects of the roles.
+    """
     with psycopg.connect(postgres.dsn, autocommit=True) as admin:
         before = _roles(admin)
         yield

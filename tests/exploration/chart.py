@@ -1,10 +1,11 @@
-"""The way to a state as a message sequence chart: a lane a member, time goes down, an arrow where something arrives.
+"""The path to a state as a message sequence chart: one lane for each member, time runs downwards, and an arrow shows an
+arrival.
 
     a                             b
     |<------- OpenChannel --------|     deliver
     |                             [ set up ]
 
-What is sent is shown where it arrives: that is when it has an effect, and in what order things arrive is what explains a race.
+A message is shown where it arrives, because it takes effect there, and because the order of arrivals explains a race.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ _WIDTH: Final = 34
 
 
 class Named(Protocol):
-    """A world, as far as its lanes go."""
+    """The part of a world that the chart needs: the names of its lanes."""
 
     names: tuple[str, ...]
 
 
 def charted(world: World, steps: Sequence[Step]) -> str:
-    """The chart of those steps; the last may be one that cannot be done."""
+    """Return the chart of these steps. The last of them may be one that cannot be done."""
     state = world.first()
     lines = ["".join(f"{name:<{_WIDTH}}" for name in world.names)]
     for number, step in enumerate(steps):

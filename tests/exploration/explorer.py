@@ -1,8 +1,9 @@
-"""Every state of a world, breadth first, so that what goes wrong is found by the shortest way to it.
+"""A breadth-first search of all states of a world, so that the first violation that it finds has the shortest path.
 
-    explored = explore(World(scenario))         # raises Found, whose text is a chart of the way
+    explored = explore(World(scenario))         # raises Found, whose text is a chart of the path
 
-States are kept whole and compared as such (no hashes that might collide). For each the way to it is one number and one step.
+States are stored whole and compared as values, not by hashes, which might collide. The path to each state costs one
+number and one step.
 """
 
 from __future__ import annotations
@@ -21,38 +22,45 @@ Step = tuple[Any, ...]
 
 
 class Violation(AssertionError):
-    """Something does not hold."""
+    """A violated invariant."""
 
 
 class Explorable(Protocol):
-    """A world. Its states are values: they are compared, and kept."""
+    """A world that can be explored. Its states are values: they are compared and stored."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def learned(self) -> int:
-        """How many outcomes were asked of real machines."""
+        """The number of outcomes that were computed by real machines."""
         ...
 
     def first(self) -> Any: ...
 
     def steps(self, state: Any) -> list[Step]:
-        """All that may happen next. Raises Violation where something has come to its end and is not as it should be."""
+        """Return all steps that may happen next. Raises Violation if nothing more can happen and the final state is
+        wrong.
+        """
         ...
 
     def after(self, state: Any, step: Step) -> Any:
-        """The state after a step. Raises Violation."""
+        """Return the state after a step. Raises Violation."""
         ...
 
     def charted(self, way: Sequence[Step]) -> str:
-        """The way to a state; its last step may be one that cannot be done."""
+        """Return the chart of a path to a state. Its last step may be one that cannot be done."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """states, transitions: met. depth: steps to the farthest. learned: outcomes asked of real machines."""
+    """The size of an exploration.
+
+    states, transitions: how many were visited.
+    depth: the number of steps to the farthest state.
+    learned: the number of outcomes that were computed by real machines.
+    """
 
     name: str
     states: int
@@ -69,11 +77,11 @@ class Explored:
 
 
 class Found(AssertionError):
-    """A violation, and the shortest way to it as a message sequence chart."""
+    """A violation, and the shortest path to it as a message sequence chart."""
 
 
 def explore(world: Explorable, states_max: int = _STATES_MAX) -> Explored:
-    """All states of a world. Raises Found; AssertionError when there are more than `states_max`."""
+    """Visit all states of a world. Raises Found, or AssertionError if there are more than `states_max`."""
     started = time.perf_counter()
     with standing_still():
         states, transitions, depth = _explore(world, states_max)
@@ -106,7 +114,7 @@ def _explore(world: Explorable, states_max: int) -> tuple[int, int, int]:
 
 
 def _way(origins: list[tuple[int, Step]], number: int) -> list[Step]:
-    """The steps from the first state to that one."""
+    """Return the steps from the first state to state `number`."""
     steps: list[Step] = []
     while number:
         number, step = origins[number]

@@ -1,15 +1,17 @@
-"""A world of handshakes: members open control connections through a network that belongs to a stranger.
+"""A world of handshakes: members open control connections through a network that an attacker controls.
 
-The stranger is that of Dolev and Yao (1983). It hears each message, and gives each connection any message that it has heard or that
-it can make without the cluster's secret: hellos and welcomes in another's name, proofs that are none, messages before the handshake
-is over. Each end of a connection is the product's `ControlChannel`, as `MeshLink` makes it.
+The attacker is that of Dolev and Yao (1983). It hears every message, and sends on each connection any message that it
+has heard or can construct without the cluster's secret: hellos and welcomes in another member's name, invalid proofs,
+messages before the handshake is complete. Each end of a connection is the product's `ControlChannel`, created as
+`MeshLink` creates it.
 
-What must hold in each state is agreement (Lowe, 1997): a connection is open at an end only if the member in whose name the peer
-speaks takes part in just this connection. There is an end of that member, in the other role, which has said a proof of the same
-hello and the same welcome, and no other end has. Both are of one cluster and speak one version. Before that, no end acts upon
-anything but the handshake, and none takes in a header longer than the handshake's.
+The invariant of each state is agreement (Lowe, 1997): a connection is open at one end only if the member that the peer
+claims to be takes part in exactly this connection. That is, there is an end of that member, in the other role, that has
+sent a proof for the same hello and the same welcome, and there is no other such end. Both belong to one cluster and
+speak the same version. Before that, no end acts upon anything but the handshake, and none accepts a header that is
+longer than the handshake's.
 
-What follows a handshake is neither encrypted nor signed, so that nothing is said of it here.
+The traffic after a handshake is neither encrypted nor signed, so this world does not model it.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ _OVERLONG: Final = struct.pack("!HHI", 64, HANDSHAKE_BYTES_MAX + 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """An end of a connection. dialled: whether its member has called; else it has accepted. version: that it speaks."""
+    """An end of a connection. dialled: whether its member opened the connection; otherwise it accepted it. version: the
+    protocol version that it speaks.
+    """
 
     member: str
     dialled: bool
@@ -59,15 +63,21 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Handshakes:
-    """What a world is made of."""
+    """The configuration of a world of handshakes."""
 
     name: str
     ends: tuple[End, ...]
 
 
 class SessionView(NamedTuple):
-    """open, over: whether it is. proving: whether it has said its proof and waits for the other. peer: in whose name the other end
-    speaks. transcript: hello and welcome. acted: upon what, before it was open."""
+    """The observable state of an end.
+
+    open, over: whether the connection is open, or has ended.
+    proving: whether it has sent its proof and waits for the peer's.
+    peer: the member that the peer claims to be.
+    transcript: the hello and the welcome.
+    acted: the messages that it acted upon before the connection was open.
+    """
 
     open: bool
     over: bool
@@ -78,7 +88,7 @@ class SessionView(NamedTuple):
 
 
 class Session:
-    """An end (`learned.Part`). Outcome of an event: the frames that it says."""
+    """An end (`learned.Part`). The outcome of an event is the frames that it sends."""
 
     def __init__(self, end: End, nonce: bytes) -> None:
         identity = _identity(end.member)
@@ -133,8 +143,12 @@ class Session:
 
 
 class Run(NamedTuple):
-    """A state. sessions: of each end. heard: what the stranger has heard. proved: the ends that have said a proof, and of which
-    hello and welcome."""
+    """A state.
+
+    sessions: the machine of each end.
+    heard: the messages that the attacker has heard.
+    proved: the ends that have sent a proof, each with the hello and the welcome that it proves.
+    """
 
     sessions: tuple[int, ...]
     heard: frozenset[bytes] = frozenset()
@@ -142,7 +156,7 @@ class Run(NamedTuple):
 
 
 class HandshakeWorld:
-    """See the module's docstring; an `explorer.Explorable`."""
+    """The world of handshakes; an `explorer.Explorable`. See the module's docstring."""
 
     def __init__(self, handshakes: Handshakes) -> None:
         self.handshakes = handshakes
@@ -160,7 +174,7 @@ class HandshakeWorld:
         return self.sessions.known
 
     def first(self) -> Run:
-        """All who call have called."""
+        """Return the state in which all dialling ends have sent their first message."""
         run = Run(tuple(self.sessions.number(Session(end, _nonce(number))) for number, end in enumerate(self.ends)))
         for number, end in enumerate(self.ends):
             if end.dialled:
@@ -204,7 +218,7 @@ class HandshakeWorld:
                 self._require_peer(state, number, view)
 
     def _require_peer(self, state: Run, number: int, mine: SessionView) -> None:
-        """Its peer is who it says, and in this connection only."""
+        """Check that the peer of an open end is the member that it claims to be, and in this connection only."""
         me = self.ends[number]
         same = [n for n, transcript in sorted(state.proved) if transcript == mine.transcript and n != number]
         peers = [n for n in same if self.ends[n].member == mine.peer and self.ends[n].dialled != me.dialled]
@@ -228,7 +242,7 @@ class HandshakeWorld:
 
 
 class _Over:
-    """What every end becomes that is over."""
+    """The one state that represents every ended connection."""
 
     def take(self, event: Event) -> Hashable:
         raise AssertionError(event)
@@ -247,7 +261,7 @@ _OVER: Final[Any] = _Over()
 
 
 def _forged(members: Iterable[str]) -> Iterable[bytes]:
-    """What the stranger can make by itself."""
+    """Return the messages that the attacker can construct alone."""
     nonce = b"s" * NONCE_BYTES
     for member in members:
         yield encode(Hello(VERSION, _CLUSTER, nonce, _identity(member)))
@@ -258,7 +272,7 @@ def _forged(members: Iterable[str]) -> Iterable[bytes]:
 
 
 def _nonce(number: int) -> bytes:
-    """Nonces of different connections differ."""
+    """Return a nonce that differs between connections."""
     return bytes([number + 1]) * NONCE_BYTES
 
 

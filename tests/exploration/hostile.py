@@ -1,12 +1,13 @@
-"""What a hostile peer may say to the machines of a member, and what they must make of it: in whatever state a world has met them.
+"""Probes of a member's machines with the messages of a hostile peer, in every state in which a world has met the
+machines.
 
-That adds no state to a world. A machine is asked aside, by a copy of its own, once in each of its states:
+A probe adds no state to a world. Each machine is probed once in each of its states, on a copy:
 
-- its receiving side (`probe_inlets`), by a connection of somebody who has not the channel's token, and by frames on a connection
-  that is open which its sender must not send;
-- its coordinator (`probe_coordinator`), by control messages about a query whose sender has no say in it.
+- its receiving side (`probe_inlets`), by a connection that does not have the channel's token, and on an open connection
+  by frames that its sender must not send;
+- its coordinator (`probe_coordinator`), by control messages about a query from a sender that may not send them.
 
-The stranger is turned away and nothing has changed, or the connection is at an end.
+The probe requires that the peer is refused and the state is unchanged, or that the connection is closed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _OUTSIDER: Final = "z"
 
 
 def probe_inlets(inlets: Learned[Inlets], number: int) -> None:
-    """Raises Violation."""
+    """Probe the receiving side. Raises Violation."""
     view: InletView = inlets.observed(number)
     tokens = {channel: token for channel, token, _ in view.channels}
     for channel, token, adopted in view.channels:
@@ -54,8 +55,9 @@ def probe_inlets(inlets: Learned[Inlets], number: int) -> None:
 
 
 def _turn_away(inlets: Learned[Inlets], number: int, opening: bytes, why: tuple[str, ...] | None) -> None:
-    """Without the token, or with another schema, a sender is denied, and leaves nothing behind. why: the reasons that may be told;
-    None: any."""
+    """Require that a sender without the token, or with another schema, is denied and leaves no state behind. why: the
+    reasons that the denial may give; None for any.
+    """
     there, _ = inlets.step(number, "connect", _INTRUDER)
     there, (_, effects) = inlets.step(there, "hear", _INTRUDER, PREFACE + opening)
     said = [_decoded(effect.data) for effect in effects if isinstance(effect, Written)]
@@ -69,7 +71,7 @@ def _turn_away(inlets: Learned[Inlets], number: int, opening: bytes, why: tuple[
 
 
 def _break_off(inlets: Learned[Inlets], number: int) -> None:
-    """A batch that comes before anything was opened."""
+    """Require that a batch that arrives before a stream was opened closes the connection."""
     there, _ = inlets.step(number, "connect", _INTRUDER)
     batch = messages.encode(messages.Batch(0, 0, 0, 0, True, 0))
     _, (_, effects) = inlets.step(there, "hear", _INTRUDER, PREFACE + batch)
@@ -83,7 +85,7 @@ def _decoded(data: bytes) -> messages.Message:
 
 
 def _forged(account: Account) -> Iterator[tuple[str, bytes]]:
-    """Frames that the sender of a stream must not send. The account says what it may."""
+    """Yield frames that the sender of a stream must not send. The account says what it may send."""
     edge, partition, attempt = account.stream
     available = account.announced - account.received
     if available:
@@ -116,7 +118,7 @@ def _batch(
 
 
 def probe_coordinator(coordinators: Learned[Coordinator], number: int, member: str, names: Sequence[str]) -> None:
-    """Raises Violation."""
+    """Probe the coordinator. Raises Violation."""
     initiator = names[0]
     for sender in (*(name for name in names if name != member), _OUTSIDER):
         for message in _spoken(sender, member, names):
@@ -137,7 +139,7 @@ def probe_coordinator(coordinators: Learned[Coordinator], number: int, member: s
 
 
 def _spoken(sender: str, member: str, names: Sequence[str]) -> Iterator[ControlMessage]:
-    """What that member has no say in, about the query of the first."""
+    """Yield messages about the query of the first member that `sender` is not entitled to send."""
     initiator, participants = names[0], tuple(names)
     if sender == _OUTSIDER or initiator not in (sender, member):
         yield Cancel(QUERY, sender, "57014", "canceled")
@@ -153,7 +155,9 @@ def _spoken(sender: str, member: str, names: Sequence[str]) -> Iterator[ControlM
 
 
 def _is_refusal(said: Any, message: ControlMessage, sender: str, *, mine: bool) -> bool:
-    """An initiator answers whoever asks that the query does not run for him."""
+    """Return whether the member has refused the message. An initiator answers every check with a response that the
+    query does not run for the sender.
+    """
     if mine and isinstance(message, Check):
         return bool(said == (Send(sender, CheckResponse((QUERY,))),))
     late = mine and isinstance(message, Cancel) and said == ()

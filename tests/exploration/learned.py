@@ -1,13 +1,13 @@
-"""A machine of the product as a table of what it does, learned from the machine itself.
+"""A machine of the product as a transition table that is learned from the machine itself.
 
-A world of members has millions of states, but each machine in it has few: it meets the same event in the same state again and
-again, while others differ. A machine that is sans-IO gives the same outcome each time. So it is asked once: `Learned` keeps the
-machines it has met, equal ones once, and for each (state, event) which state follows and what came out. To explore is then to
-look up, some microseconds a step, and nothing stands between the explorer and the code that it explores: a state that has not
-been met is made by a copy of the real machine taking the real event.
+A world of members has millions of states, but each machine in it has few: it receives the same event in the same state
+again and again, while other machines differ. A sans-IO machine gives the same outcome each time, so it needs to run
+only once. `Learned` stores each distinct machine state once, and for each (state, event) the next state and the
+outcome. An exploration step is then a look-up of some microseconds. There is no model between the explorer and the
+code: for a (state, event) that is not in the table, a copy of the real machine processes the real event.
 
-A `Part` is the real machine with as little around it as lets it be copied and compared: `shared` names what copies have in
-common since it does not change, `spent` what means nothing to what follows.
+A `Part` is the real machine with the minimum around it that lets it be copied and compared. `shared` names the objects
+that copies share because they never change; `spent` names those whose content cannot affect later behaviour.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ class Part(Protocol):
     """A machine of a world."""
 
     def take(self, event: Event) -> Hashable:
-        """What the event makes it do; the outcome must not be changed by anybody."""
+        """Process an event and return the outcome, which nobody may modify."""
         ...
 
     def shared(self) -> Iterable[object]:
-        """Objects that do not change: its copies share them."""
+        """Return objects that never change; copies of the machine share them."""
         ...
 
     def spent(self) -> Iterable[object]:
-        """Objects whose content does not matter: its copies share them, and they are not compared."""
+        """Return objects whose content does not matter: copies of the machine share them, and they are not compared."""
         ...
 
     def observed(self) -> Hashable:
-        """What the world's invariants look at."""
+        """Return the values that the world's invariants check."""
         ...
 
 
@@ -51,7 +51,7 @@ P = TypeVar("P", bound=Part)
 
 
 class Learned(Generic[P]):
-    """All states of machines of one kind, by number."""
+    """All states of the machines of one kind, by number."""
 
     def __init__(self) -> None:
         self._parts: list[P] = []
@@ -64,11 +64,11 @@ class Learned(Generic[P]):
 
     @property
     def known(self) -> int:
-        """How many outcomes have been learned."""
+        """The number of outcomes that have been learned."""
         return len(self._outcomes)
 
     def number(self, part: P) -> int:
-        """The number of that state."""
+        """Return the number of a machine's state."""
         mark = frozen(part, {id(item) for item in part.spent()})
         number = self._numbers.setdefault(mark, len(self._parts))
         if number == len(self._parts):
@@ -77,7 +77,7 @@ class Learned(Generic[P]):
         return number
 
     def step(self, state: int, *event: Hashable) -> tuple[int, Any]:
-        """The state after an event, and what came out."""
+        """Return the state after an event, and the outcome."""
         key = (state, event)
         found = self._outcomes.get(key)
         if found is None:
@@ -92,19 +92,21 @@ class Learned(Generic[P]):
 
 
 def readers_memory(*readers: FrameReader) -> Iterable[object]:
-    """What is left over of a frame that has been read: it means nothing to what follows."""
+    """Yield the remains of a frame that has been read, which cannot affect later behaviour."""
     for reader in readers:
         yield reader._scratch
         yield reader._header
 
 
 def frozen(value: Any, spent: set[int]) -> Hashable:
-    """Equal for machines that do the same from now on."""
+    """Return a value that is equal for machines that behave the same from now on."""
     return _frozen(value, dict.fromkeys(spent, -1))
 
 
 def _frozen(value: Any, met: dict[int, int]) -> Hashable:
-    """met: objects that stand for themselves, or have been told already, by what is told of them."""
+    """Return the value for one object. met: the ids of the objects that have been visited or need no comparison, with
+    the numbers that stand for them.
+    """
     if value is None or isinstance(value, str | bytes | int | float | enum.Enum | msgspec.Struct):
         return value
     if isinstance(value, types.FunctionType | types.MethodType):
@@ -126,7 +128,7 @@ def _frozen(value: Any, met: dict[int, int]) -> Hashable:
 
 
 def _attributes(value: Any) -> list[tuple[str, Any]]:
-    """What an object is made of."""
+    """Return the attributes of an object."""
     names: list[str] = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
     found = [(name, getattr(value, name)) for name in names if hasattr(value, name)]
     return found + list(getattr(value, "__dict__", {}).items())

@@ -1,8 +1,8 @@
-"""A member's links to the others, as a part of a world (`learned.Part`): `MeshLink` with the membership machine, and its
-`ControlConnection`s with their channels, all of them the product's.
+"""A member's links to the others, as a part of a world (`learned.Part`): the product's `MeshLink` with the membership
+machine, and its `ControlConnection`s with their channels.
 
-What is left out is what needs a network: who is dialled is written down (`Dialled`), and what a transport is told.
-Bytes go over a connection as a channel made them, the handshake's proofs included.
+Only the network is left out: dials are recorded (`Dialled`), and so are the calls to a transport. The bytes on a
+connection are those that a channel produced, the handshake's proofs included.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Dialled:
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """An attempt that is not wanted any more."""
+    """The effect that a dial attempt is no longer wanted."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A connection has been taken in, under this number."""
+    """The effect that a connection was accepted, under this number."""
 
     number: int
 
@@ -56,7 +56,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """This end of a connection is gone. aborted: what it had sent may be lost."""
+    """The effect that this end of a connection is closed. aborted: whether bytes that it had sent may be lost."""
 
     number: int
     aborted: bool
@@ -64,7 +64,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class LostSight:
-    """Whoever listens is told that messages to and from that member are lost."""
+    """The effect that the handler of messages is told that messages to and from that member are lost."""
 
     member: str
 
@@ -73,8 +73,13 @@ Effect = Dialled | GivenUp | Accepted | Sent | Ended | LostSight
 
 
 class LinksView(NamedTuple):
-    """open: the number of the link by which a member can be reached. states: what is thought of it, and of which incarnation.
-    ends: connections that are held, by number. attempts: dials under way."""
+    """The observable state of the links.
+
+    open: the number of the link through which each member can be reached.
+    states: the state that each member is believed to be in, and of which incarnation.
+    ends: the numbers of the connections that are held.
+    attempts: the dials in progress.
+    """
 
     open: Mapping[str, int]
     states: Mapping[str, tuple[str, str]]
@@ -83,14 +88,14 @@ class LinksView(NamedTuple):
 
 
 class _Steady(Random):
-    """Pauses are as long as they may be."""
+    """A source of randomness that makes pauses as long as they may be."""
 
     def uniform(self, _least: float, most: float) -> float:
         return most
 
 
 class _Attempt:
-    """What stands for the task that dials."""
+    """A stand-in for the task that dials."""
 
     def __init__(self, links: Links, number: int) -> None:
         self._links = links
@@ -102,7 +107,7 @@ class _Attempt:
 
 
 class _Link(MeshLink):
-    """Whose dials are written down."""
+    """A link that records its dials."""
 
     links: Links
 
@@ -116,11 +121,11 @@ class _Link(MeshLink):
 
 
 class Links:
-    """See the module's docstring. Events: a name, the time, what it needs. Outcome: effects.
+    """The links of one member; see the module's docstring. Events: a name, the time, its arguments. Outcome: effects.
 
-    It asserts what a handler of messages is promised: those of a member come in the order in which that said them, each at most
-    once and none of an incarnation other than the one that is shown; the loss is told between those of two incarnations, and
-    wherever a connection is gone by which a member could be reached.
+    It asserts what a handler of messages is promised. The messages of a member arrive in the order in which the member
+    sent them, each at most once, and none from an incarnation other than the current one. The loss is reported between
+    the messages of two incarnations, and whenever a connection ends through which a member could be reached.
     """
 
     def __init__(self, me: Identity, seeds: tuple[str, ...]) -> None:
@@ -201,7 +206,7 @@ class Links:
         self.ends.pop(number).connection_lost(None)
 
     def _say(self, member: str) -> None:
-        """Something that only this incarnation says."""
+        """Send a message that only this incarnation sends."""
         self._said += 1
         self.link.send(member, Check((f"{self._me.incarnation}:{self._said}",)))
 

@@ -1,13 +1,15 @@
-"""A world of members that look for each other: control connections that both ends dial, break, outlive a member or come too late.
+"""A world of members that discover each other: control connections that both ends dial, that break, that outlive a
+member or that arrive too late.
 
-`links.Links` is the product's; what the world adds is the network. A connection is there for who dialled it before the other
-process has accepted it; bytes come in order, as late as you like; who closes one in good order has its bytes delivered, of one that
-breaks the last may be lost. A process that ends lets its connections break; a machine that goes off says nothing, and nobody there
-refuses a call either.
+`links.Links` is the product's; the world adds the network. A connection exists for the member that dialled it before
+the other process has accepted it. Bytes arrive in order, after any delay. If an end closes a connection in good order,
+its bytes are delivered; if the connection breaks, the last bytes may be lost. When a process ends, its connections
+break. A machine that is switched off sends nothing, and nothing on it refuses a connection either.
 
-What must hold in each state: nobody is taken for lost to whom nothing happened; and what `Links` asserts of messages. Where
-nothing more happens but that time goes by, and it has gone by for long enough: each pair of members that live has one connection,
-both believe in the same one and in each other's incarnation, nothing is held beside, and nobody believes in one who is gone.
+Invariants of each state: no member is considered lost to which nothing happened; and the assertions of `Links` about
+messages. Invariants of the end, when only time passes and has passed for long enough: each pair of live members has one
+connection, both use the same one and know each other's incarnation, no other connection is held, and no member
+considers an ended one to be up.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ _BROKEN: Final = b"broken"
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """What a world is made of. seeds: by member, whom it dials first. incidents: how often each may happen."""
+    """The configuration of a world. seeds: for each member, the one that it dials first. incidents: how often each may
+    happen.
+    """
 
     name: str
     seeds: Mapping[str, str]
@@ -45,7 +49,9 @@ class Meeting:
 
 
 class Process(NamedTuple):
-    """links: the number of the machine, -1 when it is gone. off: so is what it ran on."""
+    """A member's process. links: the number of its machine, -1 when it has ended. off: whether its host is switched off
+    too.
+    """
 
     links: int
     incarnation: int = 1
@@ -54,7 +60,7 @@ class Process(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """unwanted: it was given up, which may come too late."""
+    """A dial in progress. unwanted: whether it was given up; it may succeed nevertheless."""
 
     process: int
     number: int
@@ -63,7 +69,9 @@ class Attempt(NamedTuple):
 
 
 class End(NamedTuple):
-    """Of a connection. number: its member's, -1 when it is gone or not there yet. arriving: what is on its way to it."""
+    """An end of a connection. number: its number at its member, -1 when it is closed or not yet open. arriving: the
+    bytes in flight to it.
+    """
 
     process: int
     incarnation: int
@@ -72,14 +80,19 @@ class End(NamedTuple):
 
 
 class Wire(NamedTuple):
-    """ends: that dialled, that accepted. accepted: whether the other process has it by now."""
+    """A connection. ends: the dialling one, the accepting one. accepted: whether the other process has accepted it yet."""
 
     ends: tuple[End, End]
     accepted: bool = False
 
 
 class State(NamedTuple):
-    """left: incidents that may still happen. jumps: of the clock when nothing else could. calm: nothing has happened yet."""
+    """A state of the world.
+
+    left: the incidents that may still happen.
+    jumps: the number of jumps of the clock while nothing else could happen.
+    calm: whether no incident has happened yet.
+    """
 
     processes: tuple[Process, ...]
     attempts: tuple[Attempt, ...]
@@ -91,7 +104,7 @@ class State(NamedTuple):
 
 
 class MeetingWorld:
-    """See the module's docstring; an `explorer.Explorable`."""
+    """The world of members that discover each other; an `explorer.Explorable`. See the module's docstring."""
 
     def __init__(self, meeting: Meeting) -> None:
         self.meeting = meeting
@@ -176,7 +189,7 @@ class MeetingWorld:
     # -- what must hold ------------------------------------------------------------------------------------------
 
     def _left_over(self, state: State) -> str | None:
-        """What is not as it should be when all has come to rest."""
+        """Return what is wrong in a state in which nothing more happens, or None."""
         for process, it in enumerate(state.processes):
             if it.links < 0:
                 continue
@@ -234,7 +247,7 @@ class MeetingWorld:
 
 
 class Draft:
-    """A state that is being changed."""
+    """A state that is being changed into the next one."""
 
     def __init__(self, world: MeetingWorld, state: State) -> None:
         self._world = world
@@ -366,7 +379,7 @@ class Draft:
         self._processes[process] = self._processes[process]._replace(links=-1, off=off)
 
     def _break_all(self, process: int) -> None:
-        """The other ends of its connections come to know, whenever that may be."""
+        """Break the connections of a process; the other ends notice it at any later time."""
         for number, wire in enumerate(self._wires):
             for side, end in enumerate(wire.ends):
                 other = wire.ends[1 - side]
@@ -427,12 +440,14 @@ def _address(name: str) -> str:
 
 
 def _at(state: State, address: str) -> int | None:
-    """The process, alive or not, whose address it is."""
+    """Return the process, alive or not, that has the address."""
     return next((n for n, process in enumerate(state.processes) if process.address == address), None)
 
 
 def waiting(wire: Wire, processes: Sequence[Process]) -> bool:
-    """Whether the connection is there, and its other process has only to accept it: whoever made it may be gone by then."""
+    """Return whether the connection exists and the other process only has to accept it. The process that dialled it may
+    have ended.
+    """
     called = processes[wire.ends[1].process]
     return not wire.accepted and called.links >= 0 and called.incarnation == wire.ends[1].incarnation
 

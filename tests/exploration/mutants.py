@@ -1,9 +1,9 @@
-"""Faults planted into the protocol's code, one line each: does the exploration find them?
+"""Faults of one line, planted into the protocol's code: does the exploration find them?
 
     python tests/exploration/mutants.py          # all, as a table; exit status 1 if one is not found
 
-Each names the world that finds it soonest. A fault that no world finds would be a hole in the net, or a line that the protocol does
-not need.
+Each names the world that finds it first. A fault that no world finds would be a gap in the invariants, or a line that
+the protocol does not need.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from support.planting import Fault, plant, run_hunts  # noqa: E402
 
 @dataclass(frozen=True, slots=True)
 class Mutant(Fault):
-    """world: that finds it."""
+    """A planted fault. world: the world that finds it."""
 
     world: str
 
@@ -669,7 +669,7 @@ MUTANTS: Final = (
 
 
 def hunt(mutant: Mutant) -> str | None:
-    """Explore the mutant's world in this process: what was found."""
+    """Explore the mutant's world in this process. Returns what was found."""
     plant(mutant)
     logging.disable(logging.ERROR)
     from explorer import Explorable, Found, explore

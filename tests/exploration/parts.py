@@ -2,12 +2,12 @@
 
 - `Coordinator`: `engine.runtime.queries.MemberQueries`, with the query machines in it;
 - `Inlets`: the receiving side: `DataListener`, `DataConnection`s with their `DataReceiver`s and credits, `Mailboxes`,
-  `Receiver`s and `InboundStream`s. What the transport of a connection is told is written down;
+  `Receiver`s and `InboundStream`s. The calls to a connection's transport are recorded;
 - `Outlet`: one stream's `DataSender` with its credits.
 
-The receiving side was written for an event loop, of which it uses little: the time (which stands still), a deadline (which is
-not reached) and a future for whoever waits for rows (nobody: the world's consumer looks whether there are any). `Standstill`
-is a loop with so much.
+The receiving side was written for an event loop, of which it uses little: the time (which stands still), a deadline
+(which is never reached) and a future for a consumer that waits for rows (never used, since the world's consumer polls
+for rows). `Standstill` is an event loop that has just these.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SCHEMA_MESSAGE: Final = SCHEMA.serialize().to_pybytes()
 
 
 def body(*rows: int) -> bytes:
-    """A batch of those rows, as it goes over the wire."""
+    """Return the batch of these rows, in its wire format."""
     batch = pa.record_batch({"row": pa.array(rows, pa.int64())}, schema=SCHEMA)
     return cast("bytes", batch.serialize().to_pybytes())
 
@@ -57,7 +57,7 @@ OVERSIZE_ROWS: Final = 2 * BATCH_BYTES // 8
 
 
 class Standstill:
-    """A loop on which no time goes by, but when somebody says so."""
+    """An event loop whose time passes only when it is set."""
 
     now = 0.0
 
@@ -69,7 +69,7 @@ class Standstill:
 
 
 class Cancellable:
-    """A deadline that is not reached."""
+    """A deadline that is never reached."""
 
     def __init__(self) -> None:
         self.cancelled = False
@@ -84,7 +84,9 @@ _SPOOLER: Final = Spooler(Path("/nonexistent"))
 
 @contextlib.contextmanager
 def standing_still() -> Iterator[None]:
-    """Make the parts' loop the running one of this thread, and tokens predictable: a machine is asked only once."""
+    """Make the parts' loop the running one of this thread, and tokens predictable, since a machine computes an outcome
+    only once.
+    """
     STANDSTILL.now = 0.0
     with mock.patch("secrets.token_bytes", bytes):
         asyncio._set_running_loop(cast("asyncio.AbstractEventLoop", STANDSTILL))
@@ -95,7 +97,9 @@ def standing_still() -> Iterator[None]:
 
 
 class CoordinatorView(NamedTuple):
-    """kept: how many queries it keeps, those not counted that are over. running: how many of these run."""
+    """The observable state of a coordinator. kept: the number of queries that it keeps, without those that are over.
+    running: how many of these run.
+    """
 
     kept: int
     running: int
@@ -124,8 +128,13 @@ class Coordinator:
 
 
 class OutletView(NamedTuple):
-    """state: of the channel. sent, granted: bytes, in all. kept: the first batch that it still has. confirmed: whether the receiver
-    has said that it has everything."""
+    """The observable state of a stream's sending end.
+
+    state: the state of the channel.
+    sent, granted: bytes in total.
+    kept: the number of the first batch that it still keeps.
+    confirmed: whether the receiver has confirmed that it has everything.
+    """
 
     state: State
     pending: bool
@@ -136,7 +145,7 @@ class OutletView(NamedTuple):
 
 
 class Outlet:
-    """The sending end of a stream, over one connection after another if it is `lasting`."""
+    """The sending end of a stream, over one connection, or over one after another if it is `lasting`."""
 
     def __init__(self, opening: Open, *, lasting: bool = False) -> None:
         self.sender = DataSender(opening, Backlog(keeps=lasting))
@@ -174,7 +183,7 @@ class Outlet:
 
 
 class Taken(NamedTuple):
-    """What a consumer finds: rows; or `ended`; or an error's SQLSTATE and message; or nothing yet."""
+    """The result of a consumer's read: rows; or `ended`; or an error's SQLSTATE and message; or nothing yet."""
 
     rows: tuple[int, ...] = ()
     ended: bool = False
@@ -183,7 +192,7 @@ class Taken(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """To be sent on a connection."""
+    """The effect that bytes are sent on a connection."""
 
     connection: int
     data: bytes
@@ -191,7 +200,9 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """No more is sent on a connection, and nothing heard. aborted: what was written before is lost."""
+    """The effect that a connection is closed: nothing more is sent or received. aborted: whether bytes that were
+    written before are lost.
+    """
 
     connection: int
     aborted: bool
@@ -199,7 +210,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A stream broke before its end. fatal: no other attempt can take its place."""
+    """The effect that a stream broke before its end. fatal: whether no other attempt can replace it."""
 
     query: str
     partition: int
@@ -210,7 +221,9 @@ Effect = Written | Closed | Lost
 
 
 class Account(NamedTuple):
-    """The credits of a connection: bytes in all. open: whether its stream goes on. stream: edge, partition, attempt."""
+    """The credits of a connection, as total numbers of bytes. open: whether its stream continues. stream: edge,
+    partition, attempt.
+    """
 
     number: int
     received: int
@@ -223,7 +236,9 @@ class Account(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """What has come of a partition: the attempt that counts, whether it is whole, and whether it was given up."""
+    """The state of a partition at the receiver: the attempt that counts, whether it has arrived completely, and whether
+    it was abandoned.
+    """
 
     attempt: int
     whole: bool
@@ -231,10 +246,15 @@ class Arrival(NamedTuple):
 
 
 class InletView(NamedTuple):
-    """held: bytes in memory. registered: mailboxes, channels, connections. channels: with their tokens, and whether it is known
-    what they receive. The others by query, edge and consuming instance: arrivals: of each partition. promised: the partitions that
-    are to arrive, where all producers have told. errors: of receivers that have failed. whole: edges of which everything has
-    arrived."""
+    """The observable state of the receiving side.
+
+    held: bytes in memory.
+    registered: the number of mailboxes, channels and connections.
+    channels: the channels with their tokens, and whether their receivers are known.
+    whole: the edges of which everything has arrived.
+    arrivals, promised, errors: mappings by query, edge and consuming instance: the state of each partition; the
+        partitions that are to arrive, where all producers have reported; the errors of receivers that have failed.
+    """
 
     held: int
     accounts: tuple[Account, ...]
@@ -259,7 +279,7 @@ class Inlets:
         self._effects: list[Effect] = []
 
     def take(self, event: Event) -> Hashable:
-        """An answer and the effects."""
+        """Process an event. Returns the answer and the effects."""
         name, *arguments = event
         answer = getattr(self, f"_{name}")(*arguments)
         effects, self._effects = tuple(self._effects), []
@@ -357,7 +377,7 @@ class Inlets:
             connection.buffer_updated(count)
 
     def _gone(self, number: int) -> None:
-        """The connection has ended: the peer closed it, or it broke, or we closed it."""
+        """End a connection: the peer closed it, it broke, or this end closed it."""
         self.connections.pop(number).connection_lost(None)
 
     def _lost(self, query: str, opening: Open, fatal: bool) -> None:
@@ -371,7 +391,7 @@ class Inlets:
 
 
 class _Listener(DataListener):
-    """Whose tokens differ by channel, and are the same whenever a machine is asked."""
+    """A listener whose tokens differ by channel and are the same whenever a machine is asked."""
 
     def register(self, channel: str, receiver: Receiver) -> bytes:
         with mock.patch("secrets.token_bytes", lambda count: channel.encode().rjust(count, b".")):
@@ -379,7 +399,7 @@ class _Listener(DataListener):
 
 
 def _account(number: int, machine: DataReceiver) -> Account | None:
-    """Of a connection whose stream has been opened."""
+    """Return the account of a connection, or None if its stream has not been opened."""
     account, opening = machine.credits, machine.opening
     if account is None or opening is None:
         return None
@@ -396,14 +416,14 @@ def _account(number: int, machine: DataReceiver) -> Account | None:
 
 
 class _Listening:
-    """A server that serves."""
+    """A stand-in for a server that is listening."""
 
     def is_serving(self) -> bool:
         return True
 
 
 def driven(work: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine gives that has nothing to wait for."""
+    """Return the result of a coroutine that never has to wait."""
     try:
         work.send(None)
     except StopIteration as stop:

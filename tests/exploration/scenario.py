@@ -1,4 +1,6 @@
-"""What a world is made of and what may befall it: members, edges, the instances that send over them, and a budget of mishaps."""
+"""The configuration of a world and the mishaps that may happen in it: members, edges, the instances that send over
+them, and a budget of mishaps.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,15 @@ MISHAPS: Final[tuple[Mishap, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """An instance of a fragment that sends over an edge. member: where it runs. sender: its number among the edge's.
+    """An instance of a fragment that sends over an edge. member: where it runs. sender: its number among the edge's
+    senders.
 
-    reads: the edge whose rows it passes on; None: it has `batches` of its own, each of `rows` rows.
-    idle: it computes and never comes to send, so it hears of nothing but its own member.
-    attempts: None: it sends by itself; else it is a job of Spark's with one task, which is tried so often.
-    barren: the attempt that finds no rows and opens no stream, where others find some. That of Spark's result counts.
-    lasting: its stream outlives its connections.
+    reads: the edge whose rows it passes on; None if it has its own `batches`, each of `rows` rows.
+    idle: whether it computes and never sends, so that it learns of an end only from its own member.
+    attempts: None if it sends itself; otherwise it is a Spark job with one task, which has this many attempts.
+    barren: the attempt that finds no rows and opens no stream, where others find some. Spark's result decides which
+        attempt counts.
+    lasting: whether its stream outlives its connections.
     """
 
     member: str
@@ -51,7 +55,9 @@ class Instance:
 class Sender:
     """An instance that sends, a job, or an attempt at a job's task.
 
-    number: the instance's. partition: its stream's. job: the place of the job, for an attempt at its task; None for all others.
+    number: the instance's number.
+    partition: the partition of its stream.
+    job: the index of the job, for an attempt at its task; None for all others.
     """
 
     instance: Instance
@@ -67,11 +73,12 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """See the module's docstring. Members are named a (the initiator, which has the portal), b, c.
+    """A scenario; see the module's docstring. Members are named a (the initiator, which has the portal), b, c.
 
-    edges: (sending members, receiving member), the first is the portal's. Those over which a job sends are not counted
-        beforehand: what was sent is told apart from the rows (`Produced`). mishaps: how often each may happen. hostile: whether the
-        machines are asked what they make of a hostile peer.
+    edges: (sending members, receiving member); the first is the portal's. For an edge over which a job sends, the
+        number of streams is not known in advance: a separate message says what was sent (`Produced`).
+    mishaps: how often each may happen.
+    hostile: whether the machines are probed with the messages of a hostile peer.
     """
 
     name: str
@@ -101,7 +108,7 @@ class Scenario:
         )
 
     def senders(self) -> tuple[Sender, ...]:
-        """All that sends, or may come to."""
+        """Return every sender, also those that may never start."""
         found: list[Sender] = []
         for number, instance in enumerate(self.instances):
             partition = instance.sender << (PARTITION_BITS if instance.attempts else 0)
@@ -111,13 +118,13 @@ class Scenario:
         return tuple(found)
 
     def batch(self, instance: int, number: int) -> bytes:
-        """The body of an instance's batch; its rows tell whose it is, and its place."""
+        """Return the body of an instance's batch; its rows identify the instance and the batch's position."""
         first = row(instance, number)
         return body(*range(first, first + self.instances[instance].rows))
 
 
 def row(instance: int, number: int) -> int:
-    """The first row of a batch."""
+    """Return the first row of a batch."""
     return (instance * 16 + number) * 4096
 
 

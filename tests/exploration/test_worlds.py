@@ -1,4 +1,6 @@
-"""Every interleaving of small worlds: see `explorer`, `world` and `worlds`; and whether the net holds what it should."""
+"""Tests that explore every interleaving of small worlds (`explorer`, `world`, `worlds`), and tests that the invariants
+detect planted faults.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ STATES = 3_000
 
 @pytest.fixture(autouse=True)
 def _quiet(caplog: pytest.LogCaptureFixture) -> None:
-    """Streams that fail are told in the log, some hundred thousand times."""
+    """Suppress the log: failed streams are logged some hundred thousand times."""
     caplog.set_level(logging.CRITICAL)
 
 
@@ -65,7 +67,7 @@ def test_every_interleaving_of_a_larger_world(scenario: Scenario) -> None:
 
 
 def test_a_violation_is_told_as_the_shortest_chart() -> None:
-    """A portal that waits for a sender which does not exist."""
+    """A portal waits for a sender that does not exist."""
     scenario = Scenario("nobody sends", "ab", (("bb", "a"),), (Instance("b", 0, batches=1),))
     with pytest.raises(Found) as found:
         explore(World(scenario))

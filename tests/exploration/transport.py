@@ -1,4 +1,4 @@
-"""What stands for the transport of a connection in a world's part: it tells the part what it is told."""
+"""A stand-in for the transport of a connection in a world's part: it reports the calls that it receives to the part."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Protocol
 
 
 class Holder(Protocol):
-    """Who holds connections, by number."""
+    """The owner of connections, by number."""
 
     def wrote(self, number: int, data: bytes) -> None: ...
 
     def broke(self, number: int, *, aborted: bool) -> None:
-        """It was closed at this end. aborted: what was written before may be lost."""
+        """Handle that this end closed the connection. aborted: whether bytes that were written before may be lost."""
         ...
 
 

@@ -1,30 +1,32 @@
-"""A world of members that run one query: what may happen next, and what must hold.
+"""A world of members that run one query: the steps that may happen next, and the invariants.
 
     world = World(scenario)
     state = world.first()
     for step in world.steps(state): after = world.after(state, step)      # raises Violation
 
-A state is a tuple: numbers of learned machines (`parts`), what is on its way between them, and where each instance of a fragment
-stands. The machines are the product's. What the world adds is what `engine.runtime.runtime` does between them: it performs
-instructions, opens streams and asks again when it is told to, reports fragments that have ended, reads the root. Links keep
-the order of what is sent over each of them and nothing else.
+A state is a tuple: the numbers of learned machines (`parts`), the messages in flight between them, and the phase of
+each instance of a fragment. The machines are the product's. The world itself does what `engine.runtime.runtime` does
+between them: it performs instructions, opens streams and asks again when it is told to, reports fragments that have
+ended, and reads the root. A link keeps the order of the messages sent over it and promises nothing else.
 
-Messages of a control connection travel as they are, those of a data connection as the bytes of a frame; cutting bytes at any
-place is `tests/properties`' part.
+Messages of a control connection travel as values, those of a data connection as the bytes of a frame.
+`tests/properties` tests frames that are cut at any byte.
 
-What must hold in each state:
+Invariants of each state:
 
 - Rows come out exactly once and in the order of their stream.
-- Nothing is in flight that was not granted, every byte of credit is with the sender, on its way, or held, and no more is granted
-  than a window, or one larger batch that waits.
-- An attempt takes the place of no later one, and of none that has arrived whole; a partition that is known to have no rows is not
-  taken in.
-- A member that was told to stop runs nothing. The client is told the first cause that reached the initiator, and once, and no loss
-  where all its rows are there. The first error of a receiver stays. At most 2N messages cancel, and none to whom it comes from.
-- Where the scenario says so, each machine turns a hostile peer away, in each of its states (`hostile`).
+- No bytes are in flight that were not granted. Every byte of credit is with the sender, in flight, or held. No more
+  credit is granted than a window, or than one larger batch that waits.
+- An attempt replaces no later one, and none that has arrived completely. A partition that is known to have no rows is
+  not accepted.
+- A member that was told to stop runs nothing. The client receives the first cause that reached the initiator, and only
+  once, and no loss of a member is reported where all its rows have arrived. The first error of a receiver stays. At
+  most 2N messages cancel a query, and none goes to the member from which the cancellation came.
+- Where the scenario says so, each machine refuses a hostile peer, in each of its states (`hostile`).
 
-Where nothing more happens but mishaps: if nothing befell the query its rows are all there, and nothing of it is registered
-anywhere; it takes time to come to that only where a member or a connection was lost.
+Invariants of the end, where nothing more can happen but mishaps: if no mishap hit the query, all its rows have arrived,
+and nothing of it is registered anywhere. Only where a member or a connection was lost does time have to pass until
+then.
 """
 
 from __future__ import annotations
@@ -107,11 +109,18 @@ _UNREACHED: Final = 1
 
 
 class Stream(NamedTuple):
-    """An instance that sends, and its stream. phase: see `_PHASES`. outlet: its machine, -1 without one. sent: batches offered.
+    """An instance that sends, and its stream.
 
-    held: a batch that it has read and not offered. source_ended: no more are coming.
-    cause: why it ended. told: the channel, where the start has told it. connection: its number, -1 without one.
-    attempt: which connection it is that carries a stream that outlives them. last: whether it was offered whole.
+    phase: see `_PHASES`.
+    outlet: the number of its machine, -1 without one.
+    sent: the number of batches offered.
+    held: a batch that it has read and not yet offered.
+    source_ended: whether no more batches will come.
+    cause: the reason why it ended.
+    told: the channel, if the start message contained it.
+    connection: its number, -1 without one.
+    attempt: the number of the connection that carries a stream that outlives its connections.
+    last: whether the stream was offered completely.
     """
 
     phase: str = "off"
@@ -135,7 +144,7 @@ _RESTING: Final = ("off", "ended", "over")
 
 
 class Connection(NamedTuple):
-    """A data connection: what is on its way in each direction (None: its end), and which ends still hold it."""
+    """A data connection: the bytes in flight in each direction (None: its end), and which ends still hold it."""
 
     stream: int
     to_receiver: tuple[bytes | None, ...] = ()
@@ -149,8 +158,9 @@ _ENDED: Final = Connection(-1, at_receiver=False, at_sender=False)
 
 
 class Member(NamedTuple):
-    """A member's part: machines by number; -1 when it has crashed. part: none; waiting (told to run); adopted (its instances
-    run, which is not said yet: `started`); running; forgotten."""
+    """A member's part: machines by number, -1 when it has crashed. part: none; waiting (it has received the start);
+    adopted (its instances run, which is not reported yet: `started`); running; forgotten.
+    """
 
     coordinator: int
     inlets: int
@@ -166,10 +176,15 @@ class Root(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything; see the module's docstring. links: messages by (sender, receiver); None: the connection's end.
+    """The complete state; see the module's docstring.
 
-    down: links that nothing more goes over until both ends know. left: mishaps that may still happen. jumps: of the clock.
-    told: the cause that reached the initiator first, and an echo. fails: what the client was told. cancels: messages.
+    links: messages by (sender, receiver); None stands for the connection's end.
+    down: links that carry nothing until both ends know that they broke.
+    left: mishaps that may still happen.
+    jumps: the number of jumps of the clock.
+    cause, echo: the first cause that reached the initiator, and an echo of it.
+    fails: how many errors the client has received.
+    cancels: the number of cancel messages.
     """
 
     members: tuple[Member, ...]
@@ -190,7 +205,7 @@ class State(NamedTuple):
 
 
 class World:
-    """See the module's docstring."""
+    """A world of members that run one query; see the module's docstring."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -225,7 +240,7 @@ class World:
         return charted(self, way)
 
     def first(self) -> State:
-        """The query has begun: the starts are on their way."""
+        """Return the state in which the query has begun: the start messages are in flight."""
         members = tuple(
             Member(self.coordinators.number(Coordinator(name)), self.inlets.number(Inlets())) for name in self.names
         )
@@ -245,7 +260,7 @@ class World:
         return draft.done()
 
     def after(self, state: State, step: Step) -> State:
-        """The state after a step. Raises Violation."""
+        """Return the state after a step. Raises Violation."""
         draft = Draft(self, state)
         getattr(draft, f"do_{step[0]}")(*step[1:])
         after = draft.done()
@@ -256,7 +271,7 @@ class World:
     # -- what may happen ----------------------------------------------------------------------------------------
 
     def steps(self, state: State) -> list[Step]:
-        """All that may happen next. Raises Violation where nothing does, and something is not as it should be."""
+        """Return all steps that may happen next. Raises Violation if there is none and the final state is wrong."""
         found = list(self._course(state))
         if not found and (state.mishaps or not self.idle):
             left_over = self._left_over(state)
@@ -274,7 +289,7 @@ class World:
         return [*found, *self._mishaps(state)]
 
     def _course(self, state: State) -> Iterator[Step]:
-        """What happens by itself."""
+        """Yield the steps that happen without a mishap."""
         for number, link in enumerate(state.links):
             if link and self._alive(state, self.pairs[number][1]):
                 yield ("deliver", number)
@@ -314,12 +329,14 @@ class World:
                 yield ("ended", number)
 
     def _may_open(self, state: State, number: int, stream: Stream) -> bool:
-        """Whether an instance may ask where its stream goes. One that has time waits until somebody can be asked."""
+        """Return whether an instance may ask where its stream goes. An instance with a lasting stream waits until the
+        receiver can be asked.
+        """
         link = self.link[self.running_at[number], self.receiver_of(number)]
         return stream.told is not None or not self.senders[number].instance.lasting or link not in state.down
 
     def _news(self, state: State, edge: int, member: Member) -> bool:
-        """Whether the consumer of an edge finds something."""
+        """Return whether the consumer of an edge would read something."""
         taken = self._taken(member, edge)[1]
         return bool(taken.rows or taken.ended or taken.error)
 
@@ -363,7 +380,9 @@ class World:
             yield ("tick",)
 
     def _may_sever(self, connection: Connection) -> bool:
-        """Of a lasting stream also what its sender has closed and is still on its way: it must not close before all has arrived."""
+        """Return whether the connection may break. A connection of a lasting stream may also break after its sender has
+        closed it, while bytes are in flight: the sender must not close before everything has arrived.
+        """
         if not connection.at_receiver or None in connection.to_sender:
             return False
         lasting = connection.stream >= 0 and self.senders[connection.stream].instance.lasting
@@ -374,11 +393,11 @@ class World:
         return attempt and not self.outlets.observed(stream.outlet).pending
 
     def attempts(self, job: int) -> range:
-        """The places of the attempts at a job's task."""
+        """Return the indexes of the attempts at a job's task."""
         return range(job + 1, job + 1 + (self.senders[job].instance.attempts or 0))
 
     def receiver_of(self, sender: int) -> int:
-        """The member that a sender's stream goes to."""
+        """Return the member that receives a sender's stream."""
         return self.receiving[self.senders[sender].instance.edge]
 
     def _alive(self, state: State, member: int) -> bool:
@@ -387,7 +406,7 @@ class World:
     # -- what must hold -----------------------------------------------------------------------------------------
 
     def check(self, state: State) -> None:
-        """Raises Violation."""
+        """Check the invariants of a state. Raises Violation."""
         for number, connection in enumerate(state.connections):
             self._check_credit(state, number, connection)
         if state.cancels > 2 * (len(self.names) - 1):
@@ -402,14 +421,14 @@ class World:
                 self._probe(name, member)
 
     def _check_grants(self, member: Member) -> None:
-        """No receiver comes to hold more than a window, or one batch that is larger."""
+        """Check that no receiver comes to hold more than a window, or one batch that is larger."""
         view: InletView = self.inlets.observed(member.inlets)
         for account in view.accounts:
             if (most := account.granted - account.released) > max(account.window, self._largest):
                 raise Violation(f"a receiver may come to hold {most} bytes, its window has {account.window}")
 
     def _check_arrivals(self, before: State, after: State) -> None:
-        """No attempt takes the place of a later one, and one that has arrived whole stays."""
+        """Check that no attempt replaces a later one, and that one that has arrived completely stays."""
         for one, other in zip(before.members, after.members, strict=True):
             if one.inlets == other.inlets or other.coordinator < 0:
                 continue
@@ -428,7 +447,7 @@ class World:
                     raise Violation(f"partition {key[-1]}: {now[key]} takes the place of {known[key]}")
 
     def _probe(self, name: str, member: Member) -> None:
-        """What the machines make of a hostile peer, in states that have not been met."""
+        """Probe the machines with the messages of a hostile peer, in states that have not been probed."""
         if not self.scenario.hostile:
             return
         if (mark := ("inlets", member.inlets)) not in self._probed:
@@ -464,7 +483,7 @@ class World:
                     raise Violation("more than a window is granted, and no batch waits that is larger")
 
     def _left_over(self, state: State) -> str:
-        """What is not as it should be now that nothing more happens by itself."""
+        """Return what is wrong in a state in which nothing more happens without a mishap."""
         for number, member in enumerate(state.members):
             if member.coordinator < 0:
                 continue
@@ -496,13 +515,13 @@ class World:
 
 @functools.lru_cache(1 << 14)
 def body_bytes(chunk: bytes) -> int:
-    """How many bytes of batches a chunk holds."""
+    """Return how many bytes of batches a chunk contains."""
     reader = FrameReader(preface=chunk.startswith(b"sluice"), body_limit=1 << 20)
     return sum(len(item.body) for item in reader.feed(chunk))
 
 
 class Draft:
-    """A state being changed into the next one."""
+    """A state that is being changed into the next one."""
 
     def __init__(self, world: World, state: State) -> None:
         self.world = world
@@ -559,7 +578,7 @@ class Draft:
     # -- steps --------------------------------------------------------------------------------------------------
 
     def do_deliver(self, link: int) -> None:
-        """The first message of a link arrives."""
+        """Deliver the first message of a link."""
         message, *rest = self.links[link]
         self.links[link] = tuple(rest)
         sender, receiver = self.world.pairs[link]
@@ -586,7 +605,9 @@ class Draft:
                 self.coordinate(receiver, "on_message", self.world.names[sender], message, b"", self.now)
 
     def do_set_up(self, member: int) -> None:
-        """A member runs its instances, and says so to the operation thread, which may have taken other messages meanwhile."""
+        """Run a member's instances and report it to the operation thread, which may have received other messages
+        meanwhile.
+        """
         if self.members[member].part == "waiting":
             self.adopt(member)
         self.enter(member, "running")
@@ -594,7 +615,7 @@ class Draft:
         self.coordinate(member, "fragments_started", QUERY, numbers, self.now)
 
     def do_open(self, number: int) -> None:
-        """An instance wants its stream: it was told where, or asks."""
+        """Let an instance request its stream: it connects if it was told where, and otherwise asks."""
         stream, member = self.streams[number], self.world.running_at[number]
         receiver = self.world.receiver_of(number)
         if stream.told is not None:
@@ -621,7 +642,7 @@ class Draft:
         self.stream(number, phase="opening", outlet=outlet, connection=place, told=None, sent=sent)
 
     def introduced(self, sender: Sender, stream: Stream, told: tuple[str, bytes]) -> tuple[int, bytes, int]:
-        """The machine of a new connection, its first bytes, and how many batches it was offered."""
+        """Return the machine of a new connection, its first bytes, and how many batches it was offered."""
         where = messages.VERSION, *told, sender.instance.edge, sender.partition
         outlets = self.world.outlets
         if not sender.instance.lasting:
@@ -635,7 +656,7 @@ class Draft:
         return (*outlets.step(stream.outlet, "go on", opening), stream.sent)
 
     def do_arrive(self, connection: int) -> None:
-        """Something arrives at the receiver."""
+        """Let bytes arrive at the receiver."""
         chunk, *rest = self.connections[connection].to_receiver
         self.connect(connection, to_receiver=tuple(rest))
         receiver = self.receiver_of(connection)
@@ -649,7 +670,7 @@ class Draft:
             self.inlet(receiver, "hear", connection, chunk)
 
     def do_hear(self, connection: int) -> None:
-        """Something arrives at the sender."""
+        """Let bytes arrive at the sender."""
         chunk, *rest = self.connections[connection].to_sender
         self.connect(connection, to_sender=tuple(rest))
         number = self.connections[connection].stream
@@ -678,7 +699,7 @@ class Draft:
             self.end(number, None)
 
     def do_offer(self, number: int) -> None:
-        """An instance sends its next batch, or that this was all."""
+        """Let an instance send its next batch, or the end of its stream."""
         stream, sender = self.streams[number], self.world.senders[number]
         instance = sender.instance
         if instance.reads is None:
@@ -693,7 +714,7 @@ class Draft:
         self.write(stream.connection, chunk)
 
     def do_pass(self, number: int) -> None:
-        """An instance reads a batch of its input."""
+        """Let an instance read a batch of its input."""
         reads = self.world.senders[number].instance.reads
         assert reads is not None
         taken = self.take(self.world.running_at[number], reads)
@@ -707,7 +728,7 @@ class Draft:
             self.stream(number, source_ended=True)
 
     def do_ended(self, number: int) -> None:
-        """An instance reports that it has ended."""
+        """Let an instance report that it has ended."""
         member, cause = self.world.running_at[number], self.streams[number].cause
         self.stream(number, phase="ended", cause=None)
         if cause is not None and member == _INITIATOR:
@@ -715,7 +736,7 @@ class Draft:
         self.coordinate(member, "fragment_ended", QUERY, self.world.senders[number].number, cause, self.now)
 
     def do_read(self) -> None:
-        """The portal reads."""
+        """Let the portal read."""
         taken = self.take(_INITIATOR, 0)
         if taken.error is not None:
             sqlstate, message = taken.error
@@ -735,7 +756,9 @@ class Draft:
     # -- mishaps ------------------------------------------------------------------------------------------------
 
     def do_crash(self, member: int, heard: bool) -> None:
-        """A member is gone, and its connections end. heard: whether what it has said before on control connections arrives."""
+        """Crash a member; its connections end. heard: whether the messages that it had sent on control connections
+        arrive.
+        """
         self.spend("crash")
         for link, (one, other) in enumerate(self.world.pairs):
             if other == member:
@@ -755,7 +778,7 @@ class Draft:
         self.members[member] = Member(-1, -1)
 
     def do_part(self, link: int) -> None:
-        """A control connection breaks. What was sent one way may still arrive, in part."""
+        """Break a control connection. The messages in flight in one direction may still arrive, in part."""
         self.spend("part")
         one, other = self.world.pairs[link]
         back = self.world.link[other, one]
@@ -764,7 +787,7 @@ class Draft:
         self.down |= {link, back}
 
     def do_sever(self, connection: int) -> None:
-        """A data connection breaks."""
+        """Break a data connection."""
         self.spend("sever")
         accepted = self.connections[connection].accepted
         heard = (None,) if self.connections[connection].at_sender else ()
@@ -779,25 +802,25 @@ class Draft:
         self.give_up(number, replace(FAILED, message=f"{FAILED.message} in instance {number}"))
 
     def do_close(self) -> None:
-        """The portal is closed before its end."""
+        """Close the portal before its end."""
         self.spend("close")
         self.root = self.root._replace(state="closed")
         self.close_root()
 
     def do_unread(self, member: int) -> None:
-        """A member cannot read its plan: it has set up nothing, and says why."""
+        """Let a member fail to read its plan: it has set up nothing, and reports the reason."""
         self.spend("unread")
         self.enter(member, "running")
         self.coordinate(member, "fragments_started", QUERY, (), self.now)
         self.cancel(member, UNREAD)
 
     def do_twin(self, number: int) -> None:
-        """Another attempt at a task begins, though no earlier one has ended."""
+        """Begin another attempt at a task although no earlier one has ended."""
         self.spend("twin")
         self.stream(number, phase="connecting")
 
     def do_cut(self, number: int) -> None:
-        """An attempt at a task sends the end of its stream where its executor was lost."""
+        """Let an attempt at a task send the end of its stream at the point where its executor was lost."""
         self.spend("cut")
         stream = self.streams[number]
         outlet, chunk = self.world.outlets.step(stream.outlet, "offer", b"", 0, True)
@@ -809,7 +832,7 @@ class Draft:
         self.pass_time()
 
     def do_jump(self) -> None:
-        """Nothing else happens: time goes by."""
+        """Let time pass, because nothing else can happen."""
         self.jumps += 1
         self.pass_time()
 
@@ -822,7 +845,7 @@ class Draft:
                 self.coordinate(member, "tick", self.now)
 
     def coordinate(self, member: int, *event: Any) -> Any:
-        """Have a member's coordinator take an event, and do what it says."""
+        """Let a member's coordinator process an event, and perform its instructions."""
         number, outcome = self.world.coordinators.step(self.members[member].coordinator, *event)
         self.members[member] = self.members[member]._replace(coordinator=number)
         if not isinstance(outcome, tuple):
@@ -854,7 +877,7 @@ class Draft:
                 raise Violation(f"member {self.world.names[member]} refuses what {sender} says: {why}")
 
     def adopt(self, member: int) -> dict[int, tuple[str, bytes]]:
-        """The inputs of a member's instances, then they run. The channels, by edge."""
+        """Create the inputs of a member's instances and run the instances. Returns the channels, by edge."""
         channels = {}
         for edge in self.world.edges:
             if self.world.receiving[edge.id] == member:
@@ -865,7 +888,7 @@ class Draft:
         return channels
 
     def instances_at(self, member: int) -> list[tuple[int, int]]:
-        """Number and place of a member's instances."""
+        """Return number and index of each instance of a member."""
         placed = zip(self.world.senders, self.world.running_at, strict=True)
         return [(s.number, n) for n, (s, at) in enumerate(placed) if at == member and s.job is None]
 
@@ -882,7 +905,7 @@ class Draft:
         self.inlet(member, "close_query", QUERY)
 
     def failed(self, cause: Cause) -> None:
-        """The client is told."""
+        """Report an error to the client."""
         self.fails += 1
         expected = self.cause or (replace(self.echo, echo=False) if self.echo is not None else None)
         if self.fails > 1 or cause != expected:
@@ -894,7 +917,7 @@ class Draft:
             self.close_root()
 
     def close_root(self) -> None:
-        """The portal is closed: if that is before its end, nobody's rows are wanted any more."""
+        """Close the portal. If that is before its end, no more rows are wanted from any member."""
         self.cancel(_INITIATOR, CLOSED_EARLY)
         self.inlet(_INITIATOR, "close_query", QUERY)
 
@@ -913,7 +936,7 @@ class Draft:
         self.coordinate(member, "cancel", QUERY, cause, self.now)
 
     def caused(self, cause: Cause) -> None:
-        """A cause reaches the initiator."""
+        """Record that a cause has reached the initiator."""
         if self.over:
             return
         if cause.echo:
@@ -923,7 +946,7 @@ class Draft:
         self.cause = cause if cause.is_failure else None
 
     def lost(self, member: int, lost: int) -> None:
-        """A member hears that another is lost to it: what it has asked will not be answered."""
+        """Tell a member that it has lost another: its requests to that one will not be answered."""
         names, told = self.world.names, self.fails
         whole = member == _INITIATOR and self.all_is_here()
         if whole:
@@ -940,13 +963,13 @@ class Draft:
             raise Violation(f"the client is told that {names[lost]} was lost, and everything had arrived")
 
     def all_is_here(self) -> bool:
-        """Whether the initiator has everything that it receives."""
+        """Return whether the initiator has everything that it receives."""
         view: InletView = self.world.inlets.observed(self.members[_INITIATOR].inlets)
         own = {edge.id for edge in self.world.edges if self.world.receiving[edge.id] == _INITIATOR}
         return self.root.state == "reading" and own <= view.whole
 
     def asked(self, sender: int, receiver: int, message: OpenChannel | Produced) -> None:
-        """Is what a sender speaks of wanted here?"""
+        """Answer a sender's message, depending on whether its stream is wanted here."""
         state = self.coordinate(receiver, "channel", QUERY, self.now)
         if state in ("running", "early"):
             if isinstance(message, Produced):
@@ -960,7 +983,9 @@ class Draft:
             self.send(receiver, sender, ChannelDeny(message.request, reason, "not wanted"))
 
     def refused(self, number: int, reason: messages.DenyReason) -> None:
-        """A stream is not taken, or not yet. Who is told it by its channel asks again, a task connects again."""
+        """Handle that a stream is refused, for good or for now. A sender that was refused on its channel asks again, a
+        task connects again.
+        """
         attempt = self.world.senders[number].job is not None
         if reason == "unknown":
             self.stream(number, phase="connecting" if attempt else "ready", connection=-1)
@@ -973,14 +998,14 @@ class Draft:
             self.end(number, BROKEN)
 
     def unwanted(self, number: int, *, over: bool) -> None:
-        """The receiver takes no more of a stream. over: of any attempt at it."""
+        """Handle that the receiver takes no more of a stream. over: whether it takes no attempt of it any more."""
         if self.world.senders[number].job is None or over:
             self.end(number, None)
         else:
             self.end(number, BROKEN)
 
     def connection_ended(self, number: int) -> None:
-        """The receiver has closed: it has everything, or the connection was lost."""
+        """Handle that the receiver has closed: it has everything, or the connection was lost."""
         stream = self.streams[number]
         done = stream.phase == "last" and self.world.outlets.observed(stream.outlet).state is ChannelState.DONE
         if done and not self.world.senders[number].instance.lasting:
@@ -989,14 +1014,14 @@ class Draft:
             self.broken(number)
 
     def broken(self, number: int) -> None:
-        """A stream cannot be sent over this connection."""
+        """Handle that a stream cannot be sent over this connection."""
         if self.world.senders[number].instance.lasting:
             self.stream(number, phase="ready", connection=-1, attempt=self.streams[number].attempt + 1)
         else:
             self.end(number, BROKEN)
 
     def give_up(self, number: int, cause: Cause) -> None:
-        """An instance ends before its stream does, and tells the receiver why."""
+        """End an instance before its stream, and tell the receiver why."""
         stream = self.streams[number]
         if stream.connection >= 0 and self.connections[stream.connection].at_sender:
             if stream.phase in ("open", "last"):
@@ -1020,7 +1045,7 @@ class Draft:
             self.tried(job, stream, BROKEN if stream.cut else cause)
 
     def tried(self, job: int, attempt: Stream, cause: Cause | None) -> None:
-        """An attempt at a job's task has ended. If it was not the last one, another follows."""
+        """Handle the end of an attempt at a job's task. If it was not the last one, another follows."""
         if cause is None:
             self.end(job, None)
             whole = attempt.phase == "last"
@@ -1030,14 +1055,14 @@ class Draft:
             self.end(job, ABORTED)
 
     def try_task(self, job: int) -> bool:
-        """Begin the next attempt at a job's task, if there may be one."""
+        """Begin the next attempt at a job's task, if one may follow."""
         ahead = [n for n in self.world.attempts(job) if self.streams[n].phase == "off"]
         if ahead:
             self.stream(ahead[0], phase="connecting")
         return bool(ahead)
 
     def produced(self, job: int, *, whole: bool) -> None:
-        """Tell the receiver what is to have arrived."""
+        """Tell the receiver which rows it should have received."""
         sender, member = self.world.senders[job], self.world.running_at[job]
         rows = ((sender.partition, sender.instance.batches * sender.instance.rows),) if whole else ()
         self.send(member, self.world.receiver_of(job), Produced(QUERY, sender.instance.edge, 0, 0, rows))
@@ -1052,12 +1077,12 @@ class Draft:
         return True
 
     def write(self, connection: int, chunk: bytes) -> None:
-        """The sender writes."""
+        """Let the sender write."""
         if chunk and self.connections[connection].at_sender:
             self.connect(connection, to_receiver=(*self.connections[connection].to_receiver, chunk))
 
     def new_connection(self) -> int:
-        """A place for a connection: that of one which has ended, or a new one."""
+        """Return an index for a connection: that of one which has ended, or a new one."""
         for number, found in enumerate(self.connections):
             if not found.at_sender and not found.at_receiver:
                 return number
@@ -1065,14 +1090,14 @@ class Draft:
         return len(self.connections) - 1
 
     def hang_up(self, connection: int) -> None:
-        """The sender closes: what it has written arrives, then the end."""
+        """Let the sender close: the bytes that it has written arrive, then the end."""
         found = self.connections[connection]
         if found.at_sender:
             ended = (*found.to_receiver, None) if found.at_receiver else ()
             self.connect(connection, at_sender=False, to_sender=(), to_receiver=ended)
 
     def inlet(self, member: int, *event: Any) -> Any:
-        """Have a member's receiving side take an event."""
+        """Let a member's receiving side process an event."""
         inlets, (answer, effects) = self.world.inlets.step(self.members[member].inlets, *event)
         self.members[member] = self.members[member]._replace(inlets=inlets)
         self.affect(member, effects)
@@ -1106,7 +1131,7 @@ class Draft:
         return self.world.receiver_of(self.connections[connection].stream)
 
     def read(self, rows: tuple[int, ...]) -> None:
-        """Rows reach the client: they must be the next ones of their stream."""
+        """Deliver rows to the client. They must be the next ones of their stream."""
         source = rows[0] // (16 * 4096)
         read = self.root.rows[source]
         first = row(source, read)

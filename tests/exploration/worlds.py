@@ -1,7 +1,7 @@
-"""The worlds that are explored, each named after the race in it and where the seeds tell of that.
+"""The worlds that are explored, each named after the race in it, with the section of the seeds that describes it.
 
-`HASTY` are explored in every run, `PATIENT` in the long one; together they have more than a million states. So it is with the
-meetings of members, `HASTY_MEETINGS` and `PATIENT_MEETINGS`.
+`HASTY` are explored in every run, `PATIENT` in the long one; together they have more than a million states. Likewise
+for the meetings of members, `HASTY_MEETINGS` and `PATIENT_MEETINGS`.
 """
 
 from __future__ import annotations

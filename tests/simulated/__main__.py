@@ -23,7 +23,7 @@ def main(
         bool, typer.Option("--both", help="Clusters whose members write, and read what others write.")
     ] = False,
 ) -> None:
-    """Run whole clusters on a virtual network and clock, with faults, all of it from a seed."""
+    """Run whole clusters on a virtual network and clock, with faults, all derived from a seed."""
     replay, run = (
         (campaign.replay_both, campaign.campaign_of_both)
         if both

@@ -1,14 +1,14 @@
-"""Many runs: seeds over processes, and what they come to.
+"""Campaigns: many seeds, run by several processes, and their totals.
 
     python -m simulated --seeds 10000      # from seed 0, on all processors
-    python -m simulated --seed 4711        # one, with its trace; twice, and both alike
+    python -m simulated --seed 4711        # one, with its trace; twice, and both must be the same
     python -m simulated --forever          # until one fails
     python -m simulated --writes           # the same for members that write, on a disk that fails
     python -m simulated --both             # the same for clusters whose members write
 
-Each process has the lake open on its own, over the same files, and works in their folder: files go to members by hashes of
-their names, which must not have the name of a temporary folder in them. A run that fails is told with its seed, which is all that
-is needed to have it again.
+Each process opens the lake itself, over the same files, and works in their folder: files are assigned to members by
+hashes of their names, which must not contain the name of a temporary folder. A failed run is reported with its seed,
+which suffices to repeat it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ AnyOutcome = TypeVar("AnyOutcome", Outcome, StorageOutcome)
 
 
 def replay(seed: int, say: Say) -> bool:
-    """Run one seed, twice, and print what happens; whether all holds, and a second run is the same."""
+    """Run one seed twice and print its trace. Returns whether all invariants hold and the second run is the same."""
     with _lake() as folder, contextlib.chdir(folder):
         lake = Lake(Path())
         try:
@@ -70,7 +70,7 @@ def replay_both(seed: int, say: Say) -> bool:
 
 
 def _hold_alike(first: AnyOutcome, second: AnyOutcome, size: str, say: Say) -> bool:
-    """Print the first run; whether all holds, and the second is the same."""
+    """Print the first run. Returns whether all invariants hold and the second run is the same."""
     for line in first.trace:
         say(line)
     say(f"seed {first.seed}: {size}, digest {first.digest:08x}")
@@ -82,7 +82,9 @@ def _hold_alike(first: AnyOutcome, second: AnyOutcome, size: str, say: Say) -> b
 
 
 def campaign(seeds: Iterable[int], say: Say, *, workers: int | None = None) -> bool:
-    """Run all of these; whether all holds. Ends at the first ten failures. say: is told of them, and how far it is."""
+    """Run these seeds, up to the first ten failures. Returns whether all invariants hold. say: receives the failures
+    and the progress.
+    """
     with _lake() as folder, _pool(workers, _begin, folder) as pool:
         return _all_hold(pool.imap_unordered(_run, seeds, _CHUNK), ClusterTotals(), say)
 
@@ -125,7 +127,7 @@ class Totals(ABC, Generic[AnyOutcome]):
         self._count(outcome)
 
     def is_time(self) -> bool:
-        """Whether to say how far it is; then not for a while."""
+        """Return whether progress is due to be reported; if so, it is not due again for a while."""
         now = time.monotonic()
         if now - self._told < _PROGRESS_SECONDS:
             return False
@@ -137,7 +139,7 @@ class Totals(ABC, Generic[AnyOutcome]):
         return f"{self.runs} seeds in {seconds:.0f} s: {self.failures} failures; {self._describe_counts()}"
 
     def title(self, outcome: AnyOutcome) -> str:
-        """Name a run in the message of its failure."""
+        """Return the name of a run for the message of its failure."""
         return f"seed {outcome.seed}"
 
     @abstractmethod
@@ -198,18 +200,18 @@ def _lake() -> Iterator[Path]:
 
 
 def _pool(workers: int | None, begin: Callable[..., None], *arguments: object) -> Pool:
-    """Processes that run seeds, each after `begin`. workers: how many; None: one a processor."""
+    """Start processes that run seeds, each after `begin`. workers: how many; None: one for each processor."""
     context = multiprocessing.get_context("spawn")
     turn = context.Value("i", os.getpid())
     return context.Pool(workers or os.cpu_count() or 1, _begin_worker, (turn, begin, arguments))
 
 
 def _begin_worker(turn: Synchronized[int], begin: Callable[..., None], arguments: Sequence[object]) -> None:
-    """Begin a process of a pool. turn: the number of the next one; the first is not the same in every pool.
+    """Begin a process of a pool. turn: the number of the next one; the first number differs between pools.
 
-    It stays on one processor. Of its threads one runs at a time, and hands over to the next thousands of times a run: a thread
-    that wakes on another processor made a third of the costs of `--writes`. So delta-rs and Arrow have one thread each, too.
-    What is there now is never garbage.
+    The process stays on one processor. One of its threads runs at a time, and they switch thousands of times in a run:
+    a thread that wakes on another processor caused a third of the costs of `--writes`. For the same reason delta-rs and
+    Arrow have one thread each. The objects that exist now are frozen, so that no garbage collection scans them.
     """
     with turn.get_lock():
         number, turn.value = turn.value, turn.value + 1

@@ -1,4 +1,6 @@
-"""Clients of simulated members: they ask, read, rest, leave early and cancel; what came of it is kept for the verdict."""
+"""Clients of simulated members: they query, read, pause, leave early and cancel; the verdict judges their recorded
+results.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,12 @@ State = Literal["asking", "whole", "left", "cancelled", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a client goes about a statement.
+    """The way in which a client runs a statement.
 
-    tasks: by whose seed some of its leaves run in tasks; None: none does. rests: seconds before it takes each batch.
-    leaves: after so many batches. cancels: so many seconds after it asked.
+    tasks: the seed that decides which of its leaves run in tasks; None for none.
+    rests: seconds before it takes each batch.
+    leaves: the number of batches after which it leaves.
+    cancels: the number of seconds after which it cancels.
     """
 
     terms: Terms
@@ -60,7 +64,7 @@ class Source(Protocol):
 
 @dataclass(slots=True)
 class Question:
-    """A statement that a client asks, and what came of it."""
+    """A client's statement, and its result."""
 
     number: int
     asked: Asked
@@ -83,7 +87,7 @@ class Question:
 
     @property
     def is_gone(self) -> bool:
-        """Whether its member is no more: nobody waits for anything."""
+        """Whether its member has ended, so that nobody waits for a result."""
         return self.member.process.state not in ("running", "paused")
 
     @property
@@ -92,7 +96,7 @@ class Question:
 
 
 class _Opener:
-    """`engine.statements.shared.fault_policy.Opener` of a question: its member, and what is asked of it is noted."""
+    """The `engine.statements.shared.fault_policy.Opener` of a question: its member's, which records the calls."""
 
     def __init__(self, question: Question) -> None:
         self._question = question
@@ -116,7 +120,7 @@ class _Opener:
 
 
 async def put(question: Question, topology: Topology | None) -> None:
-    """Ask it. Whatever happens is in the question afterwards."""
+    """Run a question's statement. The result is in the question afterwards, whatever happens."""
     member, manner = question.member, question.manner
     context = ExecutionContext(
         member.new_query_id(), page_bytes=manner.terms.page_bytes, settings={"spool_limit": SPOOL_LIMIT}

@@ -1,8 +1,10 @@
-"""The commits of a process's clients, as sessions make them: in the queue of the member, which commits in groups.
+"""The commits of a process's clients, made as sessions make them: in the member's commit queue, which commits in
+groups.
 
-The queue is the real one (`engine.catalog.store.commit_group`). Where a member has an operation thread, an actor commits a group,
-step by step, while other clients come to wait; a client that waits is asleep. Some clients do not wait for the end: they take their
-request back, or end while their group commits, as a session does whose connection is lost.
+The queue is the real one (`engine.catalog.store.commit_group`). Where a member has an operation thread, an actor
+commits a group, step by step, while further clients join the queue; a client that waits is asleep. Some clients do not
+wait for the result: they withdraw their request, or end while their group commits, as a session does whose connection
+is lost.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _LEAVES: Final = 0.08
 
 
 class Commits:
-    """See the module's docstring."""
+    """The commits of one process's clients; see the module's docstring."""
 
     def __init__(self, stage: Stage, process: Process, store: CatalogStore, history: History) -> None:
         self._stage = stage
@@ -38,8 +40,9 @@ class Commits:
         self._stage.start(self._process, "commits", call)
 
     def commit(self, catalog: SessionCatalog, transaction: Transaction) -> bool | None:
-        """Commit a client's transaction, on its actor. Returns whether it has committed: None where the client does not hear of it.
-        Raises what the client is told, Violation."""
+        """Commit a client's transaction, on its actor. Returns whether it has committed, or None if the client does not
+        learn it. Raises the error that the client receives, or Violation.
+        """
         changes = tuple(catalog.pending.changes)
         transaction.request = Request(self, next(self._numbers), self._history.newest, changes)
         if not catalog.has_changes:
@@ -65,7 +68,7 @@ class Commits:
         return None
 
     def _require_own(self, error: BaseException) -> None:
-        """An error is told to one client: each notes that it has handled its own."""
+        """Check that each error is reported to one client only: each client records that it has handled its own."""
         if getattr(error, "__notes__", ()):
             raise Violation(f"a client is told another one's error: {error}")
         error.add_note("handled by a client")

@@ -1,8 +1,8 @@
 """Clients whose transactions write, and read by distributed cursors: `Writers` of members in a simulated cluster.
 
-A cursor has the files of its statement's snapshot, with the transaction's own changes, and its fragments run on all members. The
-client goes on with its next statements while it is read, and others commit, publish, compact and vacuum. The transaction ends when
-its cursors have come to their ends.
+A cursor reads the files of its statement's snapshot, with the transaction's own changes, and its fragments run on all
+members. The client continues with its next statements while the cursor is read, and others commit, publish, compact and
+vacuum. The transaction ends when its cursors have ended.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Ask = Callable[[Actor, VersionedTables], Callable[[], None]]
 
 
 class Cursors(Writers):
-    """See the module's docstring. ask: of the member, in the cluster."""
+    """Clients that read by cursors; see the module's docstring. ask: opens a cursor on the member, in the cluster."""
 
     kinds: ClassVar = (*Writers.kinds, "read", "read", "read", "read", "read", "read")
 
@@ -50,7 +50,7 @@ class Cursors(Writers):
         self._open.setdefault(actor, []).append(wait)
 
     def _numbers(self, table: Table) -> list[int]:
-        """The numbers that were written to the files of a table."""
+        """Return the numbers that were written to the files of a table."""
         assert table.storage is not None, "a stored table"
         contents, location = self._history.contents, table.storage.location
         return [n for file in table.files for n in contents[location, path_below(table, file)].numbers]

@@ -1,10 +1,11 @@
 """The catalog database of a simulated process: the real one over SQLite, whose transactions are steps and may fail.
 
-Each transaction is one step, before and after which others run and the process may be killed. While the disk is bad, one may fail
-before it has begun (a full disk), or tell an error after it has committed, so that nobody knows.
+Each transaction is one step, before and after which other actors run and the process may be killed. While the disk is
+bad, a transaction may fail before it has begun (a full disk), or report an error after it has committed, so that its
+outcome is unknown.
 
-SQLite syncs each commit (`synchronous = full`), so what is committed outlives a power failure. Where a connection does not say so,
-the last commits are lost: `Durability` keeps the catalog as it was before them.
+SQLite syncs each commit (`synchronous = full`), so a commit survives a power failure. If a connection does not set
+this, its last commits are lost: `Durability` keeps the catalog as it was before them.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ _FAILS: Final = 0.15
 
 
 class Durability:
-    """The durability of the catalog: what a power failure leaves of it. path: the catalog's file."""
+    """The durability of the catalog: what remains of it after a power failure. path: the catalog's file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._earlier: bytes | None = None
 
     def note_commit_begin(self, connection: sqlite3.Connection) -> None:
-        """Note that a transaction that is to be committed begins."""
+        """Record that a transaction begins that is to be committed."""
         [(synchronous,)] = connection.execute("pragma synchronous").fetchall()
         if synchronous < _FULL:
             self._earlier = connection.serialize()
@@ -53,7 +54,9 @@ class Durability:
 
 
 class SimulatedDatabase(SqliteDatabase):
-    """See the module's docstring. transactions: of the actors that are in one."""
+    """The catalog database of one process; see the module's docstring. transactions: the open transaction of each actor
+    that has one.
+    """
 
     def __init__(
         self,
@@ -87,7 +90,9 @@ class SimulatedDatabase(SqliteDatabase):
         return self._transact(f"commit of {len(group)}", write)
 
     def _transactions_of(self, changes: Sequence[AnyChange]) -> Sequence[Transaction]:
-        """The transactions that a commit is of. Raises Violation where it has rows of others, or not all of theirs."""
+        """Return the transactions that a commit contains. Raises Violation if it has rows of others, or not all rows of
+        these.
+        """
         ids = {id(change) for change in changes}
         asked = [
             each
@@ -110,7 +115,9 @@ class SimulatedDatabase(SqliteDatabase):
         return [self._transactions[actor]] if actor in self._transactions else []
 
     def _unknown_files(self, changes: Sequence[AnyChange]) -> dict[tuple[str, str], WrittenFile]:
-        """The files that changes add and no client has written, by folder and path: the commit has written them."""
+        """Return the files that the changes add and that no client has written, by folder and path: the commit itself
+        has written them.
+        """
         return {
             (change.location, file.path): read_file(self._tables / change.location / file.path)
             for change in changes
@@ -133,7 +140,7 @@ class SimulatedDatabase(SqliteDatabase):
         self._transact("forget", lambda: SqliteDatabase.forget(self, location))
 
     def age_dropped(self, seconds: int) -> None:
-        """Have tables been dropped so many seconds earlier than they were."""
+        """Move the times at which tables were dropped into the past by `seconds`."""
         self.connections.writer.execute("update dropped set seconds = seconds - ?", (seconds,))
 
     def load(self) -> Snapshot:

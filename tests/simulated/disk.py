@@ -1,20 +1,23 @@
-"""A disk that loses what was not synced, runs full, and fails.
+"""A disk that loses unsynced data, fills up, and fails.
 
-The files are real ones, in a folder in memory, so that delta-rs, Arrow and SQLite are the real ones, too. What is simulated is what
-a power failure leaves of them. `sync` of a file remembers that its bytes are on the disk, `sync` of a folder its entries. A power
-failure then goes through the folders and decides, by chance, for each difference:
+The files are real ones, in a folder in memory, so delta-rs, Arrow and SQLite are the real ones too. Only the effect of
+a power failure on them is simulated. `sync` of a file records that its bytes are durable, `sync` of a folder that its
+entries are. A power failure then visits the folders and decides at random for each difference:
 
-- an entry that no sync has seen (made, or renamed to) is there or not: so of several changes any part survives, in no order;
+- an entry that no sync has seen (created, or renamed to) exists or not: so any subset of several changes survives, in
+  no order;
 - an entry that a sync has seen and that was removed since is gone, or comes back;
-- bytes that no sync has seen are whole, none, cut off at a sector, or zeros from there on.
+- bytes that no sync has seen are complete, missing, cut off at a sector, or zeros from there on.
 
-What has survived is on the disk from then on. A kill loses nothing.
+What has survived is durable from then on. A kill loses nothing.
 
-While the disk is `bad`, changes fail with ENOSPC or EIO by chance, before they take effect or, of what a library writes, after.
+While the disk is `bad`, changes fail at random with ENOSPC or EIO, before they take effect or, for files that a library
+writes, after.
 
-Not simulated: bytes of a file that is written twice (no file of ours is); a sync that fails and loses the bytes for good while a
-second one succeeds; errors in the middle of what delta-rs or Arrow write. SQLite's own files survive as they are, since it syncs
-each commit: where it does not, the catalog is an earlier one after a power failure (`simulated.databases`).
+Not simulated: bytes of a file that is written twice (no file of ours is); a sync that fails and loses the bytes for
+good while a second one succeeds; errors in the middle of what delta-rs or Arrow write. SQLite's own files survive as
+they are, since it syncs each commit: where it does not, the catalog is an earlier one after a power failure
+(`simulated.databases`).
 
 Considered and rejected: a file system in memory under Python's own calls, which delta-rs and SQLite do not see.
 """
@@ -45,8 +48,12 @@ _READ: Final[WeightedLruCache[Hashable, Any]] = WeightedLruCache(256)
 
 
 class SimulatedDisk(Disk):
-    """See the module's docstring. folder: what it holds. kept: a folder beside it, in which the bytes of what was removed are.
-    left_out: the beginning of names in `folder` that are another's affair. All that is there is durable at first."""
+    """The simulated disk; see the module's docstring. All files that exist at first are durable.
+
+    folder: the folder that it simulates.
+    kept: a folder beside it that holds the bytes of removed files.
+    left_out: prefixes of names in `folder` that the disk ignores.
+    """
 
     def __init__(self, stage: Stage, folder: Path, kept: Path, left_out: str) -> None:
         self._stage = stage
@@ -113,7 +120,9 @@ class SimulatedDisk(Disk):
         return written
 
     def let_read(self, log: Path, what: Hashable, read: Callable[[], T]) -> T:
-        """Remember what was read, by the files: a process that starts reads the same again, and all runs begin with equal files."""
+        """Cache the result of reading a log, by the content of its files: a process that starts reads the same files
+        again, and all runs begin with equal files.
+        """
         found: T = _READ.get((what, _digest(log)), read)
         return found
 
@@ -128,7 +137,7 @@ class SimulatedDisk(Disk):
     # -- what happens to it --------------------------------------------------------------------------------------
 
     def lose_power(self) -> None:
-        """Take back, by chance, what was not synced."""
+        """Undo, at random, the changes that were not synced."""
         self._lose(str(self._folder))
         self._settle(str(self._folder))
 
@@ -146,7 +155,7 @@ class SimulatedDisk(Disk):
                 self._tear(each.path, status.st_size)
 
     def _put_back(self, path: str, inode: int | None) -> None:
-        """Have the entry as it was: that inode, or none."""
+        """Restore an entry: the inode, or None for no entry."""
         if os.path.isdir(path):
             shutil.rmtree(path)
         else:
@@ -179,7 +188,7 @@ class SimulatedDisk(Disk):
     # -- what is durable -----------------------------------------------------------------------------------------
 
     def _settle(self, folder: str) -> None:
-        """All that is there is durable."""
+        """Make everything in the folder durable."""
         for each in self._see_entries(folder):
             if each.is_dir():
                 self._settle(each.path)
@@ -188,7 +197,7 @@ class SimulatedDisk(Disk):
                 self._synced[status.st_ino] = status.st_size
 
     def _see_entries(self, folder: str) -> Sequence[os.DirEntry[str]]:
-        """Note that a folder's entries are durable; they are returned."""
+        """Record that a folder's entries are durable. Returns them."""
         listed = self._list_folder(folder)
         self._entries[folder] = {each.name: each.inode() for each in listed}
         for each in listed:
@@ -198,7 +207,7 @@ class SimulatedDisk(Disk):
         return listed
 
     def _place_of(self, inode: int) -> str:
-        """The path at which the bytes of a file are kept."""
+        """Return the path at which the bytes of a file are kept."""
         return f"{self._kept}/{inode}"
 
     def _list_folder(self, folder: str) -> Sequence[os.DirEntry[str]]:
@@ -208,7 +217,7 @@ class SimulatedDisk(Disk):
 
 
 def _digest(folder: Path) -> bytes:
-    """A digest of the files in a folder: their names and bytes."""
+    """Return a digest of the names and bytes of the files in a folder."""
     digest = hashlib.blake2b()
     for name in sorted(os.listdir(folder)):
         content = (folder / name).read_bytes()

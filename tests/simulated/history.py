@@ -1,28 +1,31 @@
 """The history of commits and its invariants: a model of snapshot isolation.
 
-The history records a commit at the moment when the catalog database makes it, whatever happens to the client that requested it.
-The model knows the rows of each file and nothing of decisions, logs and pinned versions. It checks these invariants:
+The history records a commit at the moment when the catalog database makes it, whatever happens to the client that
+requested it. The model knows the rows of each file, but no decisions, logs or pinned versions. It checks these
+invariants:
 
-- A file that a transaction removes exists until then, and a file that it adds does not. Otherwise an update was lost or done
-  twice.
-- A transaction that depends on a whole table (it checks a key, moves the table, or adds a column) commits only if the table is
-  unchanged since the transaction first used it. One that has locked rows, or names one by a foreign key, commits only if the files
-  that they were in are there.
-- A transaction that is reported as committed has committed: its commit contains all of its rows and nothing else. A transaction
-  that is reported as failed has not committed, and another one has changed since it began what it depends on.
-- Of the clients of a member, those who ask first commit first, also where one commit of the catalog database has many. Those that
-  have only appended rows to one table may be moved to the first of them: their rows are in one file then, in the order in which
-  they have asked, and nobody else's rows are in it.
+- A file that a transaction removes exists until then, and a file that it adds does not. Otherwise an update was lost or
+  done twice.
+- A transaction that depends on a whole table (it checks a key, moves the table, or adds a column) commits only if the
+  table is unchanged since the transaction first used it. A transaction that has locked rows, or refers to a row by a
+  foreign key, commits only if the files that contained these rows still exist.
+- A transaction that is reported as committed has committed: its commit contains all of its rows and nothing else. A
+  transaction that is reported as failed has not committed, and another one has changed since it began what it depends
+  on.
+- The clients of a member commit in the order of their requests, also where one commit of the catalog database contains
+  many of them. Clients that have only appended rows to one table may be moved to the first of them: their rows are then
+  in one file, in the order of their requests, and no other client's rows are in it.
 
-A commit says what it changes and not whose it is. So it is matched with the transactions by the changes themselves, or by the rows
-of its file: what the code under test believes of who is who has no part in it.
+A commit says what it changes, but not whose changes they are. So it is matched with the transactions by the changes
+themselves, or by the rows of its file; the opinion of the code under test is not used.
 
-A reader sees all rows of one version and no others, and this version is not older than the last commit that was acknowledged
-before the reader began. So the loss of an acknowledged row is detected by the next reader, or at the end of a run, when the
-catalog is opened again after a last power failure.
+A reader sees all rows of one version and no others, and this version is not older than the last commit that was
+acknowledged before the reader began. So the loss of an acknowledged row is detected by the next reader, or at the end
+of a run, when the catalog is opened again after a last power failure.
 
-Considered and rejected: searching for cycles of dependencies in what clients saw (Adya; Elle). That method is for databases whose
-order of commits is hidden. Here the order is known, and each read can be compared with the one state that it may have seen.
+Considered and rejected: searching for cycles of dependencies in what clients saw (Adya; Elle). That method is for
+databases whose order of commits is hidden. Here the order is known, and each read can be compared with the one state
+that it may have seen.
 """
 
 from __future__ import annotations
@@ -61,8 +64,9 @@ class WrittenFile:
 
 
 class Request(NamedTuple):
-    """A client has asked a member to commit. queue: the member. number: grows with each. newest: the catalog's version then.
-    changes: of the transaction."""
+    """A client's request to commit. queue: the member's queue. number: increases with each request. newest: the
+    catalog's version at that time. changes: of the transaction.
+    """
 
     queue: object
     number: int
@@ -72,10 +76,16 @@ class Request(NamedTuple):
 
 @dataclass
 class Transaction:
-    """A transaction of a client, with the changes that it intends. bases: the versions in which it first changed each table, by
-    folder. kept: numbers of rows that are in no file yet, by folder. guarded: files that must be there when it commits, by folder.
-    defines: whether it changes a definition. version: that of its commit, once the catalog database has made it. repeatable: all
-    its statements must see the same version. request: set when its client asks to commit."""
+    """A transaction of a client, with the changes that it intends.
+
+    bases: the versions in which it first changed each table, by folder.
+    kept: numbers of rows that are in no file yet, by folder.
+    guarded: files that must exist when it commits, by folder.
+    defines: whether it changes a definition.
+    version: the version of its commit, once the catalog database has made it.
+    repeatable: whether all its statements must see the same version.
+    request: set when its client asks to commit.
+    """
 
     bases: dict[str, int] = field(default_factory=dict)
     added: dict[str, set[str]] = field(default_factory=dict)
@@ -96,7 +106,7 @@ class Transaction:
 
     @property
     def only_keeps_rows(self) -> bool:
-        """Whether it has appended rows that its commit writes, and done nothing else."""
+        """Whether it has only appended rows that its commit writes."""
         return any(self.kept.values()) and not (self.added or self.removed or self.bases or self.guarded)
 
     def locations(self) -> set[str]:
@@ -106,14 +116,18 @@ class Transaction:
 
 @dataclass(frozen=True)
 class Touched:
-    """A commit's changes to a table. defined: it has changed the definition. removed: files that it has taken away."""
+    """A commit's changes to a table. defined: whether it has changed the definition. removed: the files that it has
+    removed.
+    """
 
     defined: bool
     removed: frozenset[str]
 
 
 class History:
-    """See the module's docstring. version, state: those with which the history begins. contents: its files."""
+    """The history of one run; see the module's docstring. version, state: those with which the history begins.
+    contents: its files.
+    """
 
     def __init__(self, version: int, state: State, contents: Mapping[tuple[str, str], WrittenFile]) -> None:
         self._states: dict[int, State] = {version: state}
@@ -136,7 +150,7 @@ class History:
         return state
 
     def commit(self, version: int, changes: Sequence[AnyChange], transactions: Iterable[Transaction]) -> None:
-        """The catalog database has made a version, of these transactions."""
+        """Record that the catalog database has made a version with these transactions."""
         if version != self.newest + 1:
             raise Violation(f"version {version} of the catalog was made after {self.newest}")
         for transaction in transactions:
@@ -166,7 +180,9 @@ class History:
         self.newest = version
 
     def _require_unchanged(self, location: str, transaction: Transaction) -> None:
-        """A change depends on all rows of a table: other transactions have not changed them since its transaction saw them."""
+        """Check that other transactions have not changed a table, on all of whose rows a change depends, since its
+        transaction saw them.
+        """
         base = transaction.bases[location]
         if base != OWN and self.at(base).get(location) != self._states[self.newest].get(location):
             raise Violation(f"it depends on a whole table, which others have changed since version {base}")
@@ -186,7 +202,7 @@ class History:
             self._last_numbers[request.queue] = request.number
 
     def note_written(self, transactions: Iterable[Transaction], files: Mapping[tuple[str, str], WrittenFile]) -> None:
-        """Rows that these transactions have kept were written to files, by folder and path."""
+        """Record that rows that these transactions have kept were written to files, by folder and path."""
         kept: dict[str, list[int]] = {}
         for transaction in sorted(transactions, key=lambda each: each.request.number if each.request else 0):
             for location, numbers in transaction.kept.items():
@@ -201,7 +217,7 @@ class History:
         self.contents.update(files)
 
     def note_commit(self, transaction: Transaction) -> None:
-        """A client is told that its transaction has committed."""
+        """Record that a client has received the report that its transaction has committed."""
         if not transaction.has_changes:
             self._require_was_guarded(transaction)
             return
@@ -217,7 +233,9 @@ class History:
         self.told = max(self.told, transaction.version)
 
     def _require_was_guarded(self, transaction: Transaction) -> None:
-        """Rows that a transaction has locked, and not changed, were there in a state since its client asked to commit."""
+        """Check that rows that a transaction has locked but not changed existed in some state since its client asked to
+        commit.
+        """
         if not transaction.guarded or transaction.request is None:
             return
         for version in range(transaction.request.newest, self.newest + 1):
@@ -227,7 +245,9 @@ class History:
         raise Violation("a client was told of a commit that depends on rows which were taken away before")
 
     def note_failure(self, transaction: Transaction, *, conflict: bool = False) -> None:
-        """A client is told that its transaction has not committed. conflict: because of what another one has committed."""
+        """Record that a client has received the report that its transaction has not committed. conflict: whether the
+        reason is another transaction's commit.
+        """
         if transaction.version is not None:
             raise Violation("a client was told that its transaction failed, which has committed")
         if conflict and not self._has_conflict(transaction):
@@ -246,7 +266,7 @@ class History:
         return False
 
     def note_reading(self, transaction: Transaction, version: int, location: str, paths: Iterable[str]) -> None:
-        """A statement of the transaction has these files of a table, at a version of the catalog."""
+        """Record that a statement of the transaction reads these files of a table, at a version of the catalog."""
         if transaction.repeatable and version != (transaction.first or version):
             raise Violation(f"a repeatable transaction sees version {version} after {transaction.first}")
         transaction.first = version
@@ -261,7 +281,7 @@ class History:
 
 
 def read_file(path: Path) -> WrittenFile:
-    """Read a file that is whole."""
+    """Read a complete file."""
     numbers = pq.read_table(path, columns=["a"]).column("a").to_pylist()
     return WrittenFile(zlib.crc32(path.read_bytes()), tuple(numbers))
 

@@ -1,8 +1,9 @@
 """The data of simulated clusters: a few small tables in files, planned by the real planner; and the right answers.
 
-The files are made once, in a folder that many runs share, as their working directory: the tables never change. `Lake.planned`
-gives the optimised plan of a statement, `Lake.answer` its rows as one fragment on one DuckDB gives them, both remembered. That
-DuckDB, of one thread, is behind the local engines of all members (`Lake.answers`); each has its own cursors.
+The files are made once, in a folder that many runs share as their working directory: the tables never change.
+`Lake.planned` returns the optimised plan of a statement, and `Lake.answer` the rows that it returns as one fragment on
+one DuckDB; both are cached. That DuckDB, which has one thread, also serves the local engines of all members
+(`Lake.answers`); each member has its own cursors.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ _SIZES: Final[Mapping[str, tuple[int, int]]] = {"t": (6, 60), "u": (3, 40), "d":
 
 
 def make_files(folder: Path) -> None:
-    """The tables: t(id, k, g, v, s), u(id, k, w), d(g, name) and e, which is empty. `id` is unique, k joins t and u, g t and d."""
+    """Write the tables: t(id, k, g, v, s), u(id, k, w), d(g, name) and e, which is empty. `id` is unique, k joins t and
+    u, g joins t and d.
+    """
     for name, (files, rows) in _SIZES.items():
         (folder / name).mkdir(parents=True)
         for number in range(files):
@@ -75,7 +78,9 @@ def _rows(name: str, first: int, count: int) -> pa.Table:
 
 
 class Lake:
-    """See the module's docstring. folder: where `make_files` has made them. Its owner closes it."""
+    """The data and the answers; see the module's docstring. folder: the folder in which `make_files` has written the
+    tables. Its owner closes it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -90,7 +95,7 @@ class Lake:
         self.database.close()
 
     def excused(self) -> tuple[str, ...]:
-        """Nothing is wrong with files that never change."""
+        """The SQLSTATEs of excused errors: none, because the files never change."""
         return ()
 
     def compile(self, text: str, terms: Terms, mesh: Mesh, topology: Topology | None) -> CompiledQuery:
@@ -127,7 +132,7 @@ class Lake:
 
 
 def plan_query(text: str, catalog: FixedCatalog) -> Plan:
-    """The optimised plan of a query over the relations of a catalog."""
+    """Return the optimised plan of a query over the relations of a catalog."""
     (query,) = parse(text)
     assert isinstance(query, Query), "only queries are asked"
     context = BindContext(catalog, ("public",), InputSettings(), ParameterTypes(()))
@@ -139,7 +144,7 @@ ALONE: Final = Terms("local", "off", 1 << 30, 1 << 20)
 
 
 class _Seen(AloneMesh):
-    """The members as a plan depends on them: those that may run fragments."""
+    """The members in the form on which a plan depends: those that may run fragments."""
 
     def __init__(self, member: str, able: Sequence[str]) -> None:
         self._infos = [MemberInfo(name, "", "", "", "data", "up", 0, "", local=name == member) for name in able]
@@ -150,7 +155,7 @@ class _Seen(AloneMesh):
 
 
 def _with_page_size(query: DistributedQuery, page_bytes: int) -> DistributedQuery:
-    """The query with batches of that size: all that a plan has of it."""
+    """Return the query with batches of that size, which is the only part of a plan that depends on it."""
     shared = msgspec.structs.replace(SharedSpec.decode(query.shared), page_bytes=page_bytes)
     encoded = msgspec.msgpack.encode(shared)
     raw = msgspec.Raw(encoded)

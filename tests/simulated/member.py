@@ -1,6 +1,8 @@
-"""One simulated member: the real parts of a member, from the control connections to the local engine, in a process of its own.
+"""One simulated member: the real parts of a member, from the control connections to the local engine, in its own
+process.
 
-Not there are clients' connections (`clients` has what is at their other side), the catalog, and Spark, whose tasks `tasks` plays.
+It has no clients' connections (`clients` has their other side), no catalog, and no Spark, whose tasks `tasks`
+simulates.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ _OPERATION_THREADS: Final = 2
 
 
 class Ground(Protocol):
-    """The ground that members run on. folder: of all their files, relative to the working folder. answers: their DuckDB."""
+    """The files and the database that members run on. folder: the folder of all their files, relative to the working
+    folder. answers: their DuckDB.
+    """
 
     @property
     def folder(self) -> Path: ...
@@ -54,7 +58,9 @@ class Ground(Protocol):
 
 
 class SimulatedMember:
-    """See the module's docstring. name: its id, and its host's name. start: how often it has been started. `Opener` of queries."""
+    """One member, and the `Opener` of its queries; see the module's docstring. name: its id, and its host's name.
+    start: how often it has been started.
+    """
 
     def __init__(
         self, world: World, network: Network, ground: Ground, name: str, start: int, seeds: tuple[str, ...]
@@ -106,7 +112,7 @@ class SimulatedMember:
         self.link.start(self._identity)
 
     async def leave(self) -> None:
-        """Leave like a member that is told to end: it lets what has begun come to its end, and says goodbye."""
+        """Leave as a member does that is told to shut down: it lets running queries end, and sends a goodbye."""
         self.leaving = True
         self.link.drain()
         await self.runtime.idle()
@@ -134,7 +140,7 @@ class SimulatedMember:
         return self.process.do(lambda: {m.id: m.state for m in self.link.members()})
 
     def held(self) -> dict[str, int]:
-        """Count what the member holds for queries; empty when none runs."""
+        """Return the counts of what the member holds for queries; empty when none runs."""
         others = sum(state in ("up", "suspect", "draining") for state in self.known_members().values()) - 1
         counts = {
             **self.runtime.statistics(),
@@ -148,7 +154,7 @@ class SimulatedMember:
 
 
 class WatchedMesh:
-    """A member's mesh, with every message noted. cancels: how many `cancel`s were sent, by query."""
+    """A member's mesh that records every message. cancels: the number of `cancel`s that were sent, by query."""
 
     def __init__(self, link: Mesh, world: World) -> None:
         self._link = link
@@ -174,7 +180,7 @@ class WatchedMesh:
 
 
 class SimulatedLocal(LocalExecutor):
-    """The local engine over the DuckDB of all members. Its streams come in pieces of any size."""
+    """The local engine over the DuckDB that all members share. Its streams come in batches of any size."""
 
     def __init__(self, process: Process, ground: Ground, chance: Random) -> None:
         super().__init__(EngineConfig(ground.folder))
@@ -191,7 +197,7 @@ class SimulatedLocal(LocalExecutor):
         return InPieces(super().run(work), self._chance)  # type: ignore[return-value]
 
     async def close(self) -> None:
-        """The database is that of all members."""
+        """Leave the database open, because all members share it."""
 
 
 class SimulatedSpooler(Spooler):

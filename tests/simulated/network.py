@@ -1,15 +1,17 @@
-"""Sockets between processes, as TCP gives them to asyncio's transports.
+"""Sockets between processes, with the behaviour that TCP shows to asyncio's transports.
 
-Bytes of one direction of a connection arrive in order, in pieces of any size, after a latency that differs from piece to piece;
-bytes of different connections overtake each other. What may go wrong is what TCP lets through:
+Bytes of one direction of a connection arrive in order, in pieces of any size, after a latency that differs from piece
+to piece; bytes of different connections overtake each other. The faults are those that TCP lets through:
 
 - `cut`: a connection is reset at both ends;
 - `part`: between two groups of hosts nothing arrives until `heal`; then all of it does, late;
-- a process that dies: its kernel ends its connections, by a FIN or a reset, after what was sent; a host that dies takes back what
-  is under way and says nothing, and whoever goes on sending to it is reset once it is up again;
-- an end that closes, or is closed, with bytes unread resets the other, which may lose what it has not read (RFC 1122, 4.2.2.13).
+- a process that dies: its kernel ends its connections, by a FIN or a reset, after the bytes that were sent; a host that
+  dies loses the bytes in flight and sends nothing, and a peer that goes on sending to it is reset once it is up again;
+- an end that closes, or is closed, with bytes unread resets the other, which may lose what it has not read (RFC 1122,
+  4.2.2.13).
 
-A socket takes `_SOCKET_BYTES` off its sender's hands; `close` returns them to nobody: it is over when they are on their way.
+A socket accepts up to `_SOCKET_BYTES` from its sender. `close` does not return unsent bytes to anybody: it completes
+when they are in flight.
 """
 
 from __future__ import annotations
@@ -33,8 +35,9 @@ Factory = Callable[[], Any]
 
 
 class Network:
-    """See the module's docstring. latency: least and most of a piece's way, in seconds. fragile: connections with this protocol at
-    one end break again and again."""
+    """The network; see the module's docstring. latency: the minimum and maximum time of a piece in flight, in seconds.
+    fragile: connections that have this protocol at one end break again and again.
+    """
 
     def __init__(self, world: World, latency: tuple[float, float]) -> None:
         self.world = world
@@ -64,7 +67,7 @@ class Network:
             del self._listening[server.address]
 
     async def connect(self, process: Process, factory: Factory, host: str, port: int) -> tuple[Socket, Any]:
-        """Raises ConnectionRefusedError; waits for ever for who cannot be reached."""
+        """Open a connection. Raises ConnectionRefusedError; waits for ever if the host cannot be reached."""
         if process.state == "buried":
             raise ConnectionRefusedError(111, "Connection refused")
         self.calls += 1
@@ -79,7 +82,7 @@ class Network:
         return near, protocol
 
     def _arrive(self, asked: asyncio.Future[Any], process: Process, host: str, port: int) -> None:
-        """A connection request is at its host."""
+        """Handle a connection request that has arrived at its host."""
         server = self._listening.get((host, port))
         if server is None or server.process.state == "killed":
             self.carry(host, process.name, lambda: process.call_soon(_answer, asked, None))
@@ -92,7 +95,7 @@ class Network:
 
     @property
     def sockets(self) -> int:
-        """The open ends of all connections."""
+        """Return the number of open ends of all connections."""
         return len(self._ends)
 
     def note_sent(self, count: int) -> None:
@@ -102,7 +105,7 @@ class Network:
     # -- how bytes travel ----------------------------------------------------------------------------------------
 
     def carry(self, source: str, target: str, arrive: Callable[[], object]) -> None:
-        """Have something arrive, some time."""
+        """Let something arrive after a random latency."""
         seconds = self.world.chance.uniform(*self.latency) * self.slow.get(source, 1.0) * self.slow.get(target, 1.0)
         self.world.after(seconds, lambda: self._pass(source, target, arrive))
 
@@ -126,13 +129,13 @@ class Network:
             end.reset()
 
     def read(self, end: Socket) -> None:
-        """An end has read: a fragile connection may break now."""
+        """Handle that an end has read: a fragile connection may break now."""
         if self.fragile and isinstance(end.get_protocol(), self.fragile) and self.world.chance.random() < _BREAKS:
             end.peer.reset()
             end.reset()
 
     def cut_one(self) -> bool:
-        """Reset one connection, whichever."""
+        """Reset one connection, chosen at random."""
         if not self._ends:
             return False
         end = self.world.chance.choice(list(self._ends))
@@ -145,7 +148,7 @@ class Network:
         self._parted |= {frozenset((one, other)) for one in here for other in far}
 
     def heal(self) -> None:
-        """End all partitions; what was held arrives."""
+        """End all partitions; the bytes that were held arrive."""
         self._parted.clear()
         self._release()
 
@@ -155,13 +158,13 @@ class Network:
             self.world.after(self.world.chance.uniform(*self.latency), arrive)
 
     def light(self, host: str) -> None:
-        """A host that had no power has some: who sent to it meanwhile has an answer."""
+        """Give power to a host that had none: processes that sent to it meanwhile receive an answer."""
         if host in self._dark:
             self._dark.discard(host)
             self._release()
 
     def kill(self, process: Process, *, host: bool) -> None:
-        """A process is gone, or its whole host is; what listens there and all its connections with it."""
+        """End a process or its whole host, with its listeners and all its connections."""
         if host:
             self._dark.add(process.name)
         for server in list(self._listening.values()):
@@ -173,7 +176,7 @@ class Network:
 
 
 class Server:
-    """The listener's `asyncio.Server`."""
+    """The stand-in for the listener's `asyncio.Server`."""
 
     def __init__(self, network: Network, process: Process, factory: Factory, address: tuple[str, int]) -> None:
         self.process = process
@@ -204,7 +207,7 @@ class Server:
 
 
 class Socket(asyncio.Transport):
-    """One end of a connection. address: of the other."""
+    """One end of a connection. address: the other end's address."""
 
     peer: Socket
 
@@ -227,7 +230,7 @@ class Socket(asyncio.Transport):
     # -- beginning -----------------------------------------------------------------------------------------------
 
     def accept(self, server: Server) -> None:
-        """The listener takes the connection."""
+        """Let the listener accept the connection."""
         if server.is_serving():
             self.begin(server.factory())
         elif not self._over:
@@ -267,7 +270,7 @@ class Socket(asyncio.Transport):
         self.write(b"".join(list_of_data))
 
     def close(self) -> None:
-        """Send what was written, then a FIN; a reset if something is unread."""
+        """Send the bytes that were written, then a FIN, or a reset if received bytes are unread."""
         if self._closing or self._over:
             return
         self._closing = True
@@ -291,7 +294,9 @@ class Socket(asyncio.Transport):
         self._travel(lambda: self.peer._hear(data))
 
     def _travel(self, arrive: Callable[[], object]) -> None:
-        """In order, behind what was sent before: whatever arrives next, it is the first that was sent."""
+        """Let something arrive in order, behind what was sent before: each arrival delivers the earliest item in
+        flight.
+        """
         self._sent.append(arrive)
         self._network.carry(self.process.name, self.peer.process.name, self._arrive_next)
 
@@ -373,11 +378,11 @@ class Socket(asyncio.Transport):
     # -- ending --------------------------------------------------------------------------------------------------
 
     def reset(self) -> None:
-        """The connection breaks, as this end sees it."""
+        """Break the connection, as seen by this end."""
         self.process.call_soon(self._hear_reset)
 
     def die(self, *, silent: bool) -> None:
-        """Its process is no more; what was written before is under way."""
+        """End the socket with its process; bytes that were written before are in flight."""
         if self._over:
             return
         self._over = True
@@ -417,7 +422,7 @@ def _nothing() -> None:
 
 
 def _answer(asked: asyncio.Future[Any], far: Socket | None) -> None:
-    """A connection request has its answer; if nobody waits any more, the connection is closed again."""
+    """Answer a connection request. If nobody waits for it any more, close the connection again."""
     if not asked.done():
         asked.set_result(far)
     elif far is not None:

@@ -1,8 +1,9 @@
-"""Threads of a process: calls that run between its turns, a while after they were submitted.
+"""Threads of a process: calls that run between its turns, some time after they were submitted.
 
-`SimulatedOperations` is `engine.runtime.operation_pool.OperationPool`, `SimulatedPool` any other executor: so many lanes, each
-with one call at a time. A call happens at once, at the end of the time that it takes, outside of the loop: code that wants the
-running loop on a pool's thread fails here as it would there. When a process is paused, its threads are.
+`SimulatedOperations` stands for `engine.runtime.operation_pool.OperationPool`, `SimulatedPool` for any other executor.
+Each has a number of lanes, and a lane has one call at a time. A call runs at one moment, at the end of the time that it
+takes, outside of the event loop: code that wants the running loop on a pool's thread fails here as it would there. When
+a process is paused, so are its threads.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ class _Lane:
 
 
 class SimulatedPool(Pool):
-    """See the module's docstring; stands for `engine.common.fragment_pool.FragmentPool` and for executors of the library."""
+    """A pool; see the module's docstring. It stands for `engine.common.fragment_pool.FragmentPool` and for executors of
+    the library.
+    """
 
     def __init__(self, process: Process, threads: int) -> None:
         self._lanes = [_Lane(process) for _ in range(threads)]
@@ -71,14 +74,14 @@ class SimulatedPool(Pool):
         min(self._lanes, key=lambda lane: lane.ahead).put(call)
 
     def close(self) -> None:
-        """Threads are the world's."""
+        """Do nothing: the world owns the threads."""
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Do the same as `close`."""
 
 
 class SimulatedOperations:
-    """See the module's docstring."""
+    """A pool of operation threads; see the module's docstring."""
 
     def __init__(self, process: Process, threads: int) -> None:
         self._lanes = [_Lane(process) for _ in range(threads)]
@@ -109,4 +112,4 @@ class SimulatedOperations:
         return {"queued": sum(max(lane.ahead - 1, 0) for lane in self._lanes), "running": 0}
 
     def close(self) -> None:
-        """Threads are the world's."""
+        """Do nothing: the world owns the threads."""

@@ -1,4 +1,6 @@
-"""While runs are under way: no garbage collector that ends things at moments of its own, and what members log is not said."""
+"""Settings while runs are in progress: no garbage collector that ends objects at arbitrary moments, and no log output
+of members.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """See the module's docstring."""
+    """Apply the settings while the context is open; see the module's docstring."""
     collecting = gc.isenabled()
     gc.disable()
     logging.disable(logging.WARNING)

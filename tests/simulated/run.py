@@ -1,11 +1,11 @@
 """One run: a seed, from the first member's start to the last one's end.
 
     outcome = run(seed, lake)
-    outcome.failure        # what does not hold, or None
-    outcome.digest         # of all that was sent and said: equal for equal seeds
+    outcome.failure        # the violated invariant, or None
+    outcome.digest         # of all messages and notes: equal for equal seeds
 
-The same seed gives the same run, in any process: nothing in it depends on the real clock, on addresses of objects, or on what
-other runs have left in a cache.
+The same seed gives the same run, in any process: nothing in it depends on the real clock, on addresses of objects, or
+on what other runs have left in a cache.
 """
 
 from __future__ import annotations
@@ -37,7 +37,13 @@ _LEAVE: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a run. failure: what does not hold. seconds: of virtual time. states: of the questions. commits: of clients."""
+    """The result of a run.
+
+    failure: the violated invariant.
+    seconds: of virtual time.
+    states: the states of the questions.
+    commits: the number of the clients' commits.
+    """
 
     seed: int
     failure: str | None
@@ -51,13 +57,13 @@ class Outcome:
 
 
 def run(seed: int, lake: Lake, *, trace: bool = False) -> Outcome:
-    """Run one seed. trace: keep what happens, for people to read."""
+    """Run one seed. trace: record the events, for people to read."""
     with quiet():
         return LakeRun(seed, lake, trace=trace).outcome()
 
 
 class Run(ABC):
-    """A run under way. ground: where its members are. plan: what happens in it."""
+    """A run in progress. ground: the files and database of its members. plan: the scenario."""
 
     def __init__(self, seed: int, ground: Ground, plan: Scenario, *, trace: bool = False) -> None:
         self.seed = seed
@@ -99,16 +105,18 @@ class Run(ABC):
     # -- phases --------------------------------------------------------------------------------------------------
 
     def _in_order(self) -> Sequence[Callable[[], str | None]]:
-        """The phases: each returns what does not hold in it."""
+        """The phases of the run: each returns a violated invariant, or None."""
         return self._meet, self._be_asked, self._come_to_rest, self._leave
 
     @abstractmethod
     def _begin_clients(self) -> None:
-        """Have clients come."""
+        """Start the clients."""
 
     @abstractmethod
     def _wait_for_clients(self) -> str | None:
-        """Let time pass until the work of all clients is over, and every fault. Return who goes on for ever."""
+        """Let time pass until the work of all clients and every fault is over. Returns the name of a client that does
+        not end, or None.
+        """
 
     def _meet(self) -> str | None:
         for number, when in enumerate(self.plan.starts):
@@ -136,7 +144,7 @@ class Run(ABC):
         return too_many_cancels(everybody)
 
     def _disturbs(self, manner: Manner) -> bool:
-        """Whether anything happens for which a query that is asked so may fail."""
+        """Return whether anything happens for which a query that is run in this manner may fail."""
         return self.plan.disturbs(manner) or self.plan.early
 
     def _come_to_rest(self) -> str | None:
@@ -146,7 +154,7 @@ class Run(ABC):
         )
 
     def _unfinished_leaver(self) -> str | None:
-        """Name a member that was told to end and has not."""
+        """Return the name of a member that was told to shut down and has not ended, or None."""
         return next((f"{member.name} has not left" for member in self._living_members() if member.leaving), None)
 
     def _leave(self) -> str | None:
@@ -163,7 +171,7 @@ class Run(ABC):
         return None
 
     def _until(self, wrong: Callable[[], str | None], seconds: float) -> str | None:
-        """Let time pass until nothing is wrong; what still is after so many seconds."""
+        """Let time pass until `wrong` returns None, for at most `seconds`. Returns its last result."""
         deadline, step = self.world.now + seconds, 0.005
         while (failure := wrong()) is not None:
             if self.world.now >= deadline:
@@ -193,7 +201,7 @@ class Run(ABC):
         self.dead.append(member)
 
     def _bury(self) -> None:
-        """End whatever is left; cursors go back to their database."""
+        """End whatever is left; cursors return to their database."""
         for number in list(self.members):
             self._end_of(number, host=False)
         self.world.trace, kept = None, self.world.trace
@@ -204,7 +212,7 @@ class Run(ABC):
     # -- faults --------------------------------------------------------------------------------------------------
 
     def _begin(self, fault: Fault) -> None:
-        """Have it happen, if it still can, and be undone in time."""
+        """Cause a fault, if it is still possible, and schedule its undoing."""
         one, other = name_of(fault.member), name_of(fault.other)
         undo = self._do(fault, one, other)
         if undo is None:
@@ -222,7 +230,7 @@ class Run(ABC):
         self._undoing -= 1
 
     def _do(self, fault: Fault, one: str, other: str) -> Callable[[], object] | None:
-        """How it is undone; None: it cannot happen any more."""
+        """Cause a fault. Returns the function that undoes it, or None if the fault is no longer possible."""
         network, member = self.network, self.members.get(fault.member)
         match fault.kind:
             case "cut":
@@ -271,7 +279,7 @@ class Run(ABC):
 
 
 class LakeRun(Run):
-    """A run whose tables never change: clients visit members and ask, each as the scenario says."""
+    """A run whose tables never change: clients visit members and run statements, each as the scenario says."""
 
     def __init__(self, seed: int, lake: Lake, *, trace: bool = False) -> None:
         super().__init__(seed, lake, scenario(Random(seed)), trace=trace)
@@ -295,7 +303,7 @@ class LakeRun(Run):
             self._visits.append((member, member.process.start(self._ask(visit, member))))
 
     def _all_is_asked(self) -> bool:
-        """Whether every fault is over, and the work of every client: it is done, or its member is gone."""
+        """Return whether every fault is over and the work of every client: it is done, or its member has ended."""
         if self._due or self._undoing:
             return False
         visits = self._visits
@@ -311,4 +319,4 @@ class LakeRun(Run):
 
 
 def _nothing() -> None:
-    """There is nothing to undo."""
+    """Do nothing, because there is nothing to undo."""

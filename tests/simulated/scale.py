@@ -1,8 +1,9 @@
-"""`python -m simulated.scale --members 10 --members 100`: clusters of many members, undisturbed: what grows with their number.
+"""`python -m simulated.scale --members 10 --members 100`: measures how the costs of undisturbed clusters grow with the
+number of members.
 
-Of each size: how long until all members know each other, sockets, what an idle member sends, and what a query over all members
-costs. Time is virtual, so that the machine bounds how many members there are, and not how fast they seem. Processor time is real:
-that of all members together, and of the network between them.
+For each size it measures the time until all members know each other, the sockets, the traffic of an idle member, and
+the cost of a query over all members. Time is virtual, so the machine limits the number of members, but not how fast
+they seem. Processor time is real: that of all members together, and of the network between them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _MEET: Final = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What has been counted by a moment. processor, virtual: seconds."""
+    """The counts up to a moment. processor, virtual: seconds."""
 
     processor: float
     virtual: float
@@ -56,7 +57,7 @@ class Counts:
 
 
 class ScaleRun(LakeRun):
-    """A run of so many members, whose clients ask one statement each."""
+    """A run of `members` members whose clients run one statement each."""
 
     def __init__(self, members: int, clients: int, lake: Lake) -> None:
         super().__init__(members, lake)
@@ -128,7 +129,7 @@ def main(
     members: Annotated[list[int], typer.Option(help="How many; may be given again.", min=2)],
     clients: Annotated[int, typer.Option(help="How many ask a statement each.", min=0)] = 100,
 ) -> None:
-    """Run clusters of so many members, and print what each size costs, for each member, heartbeat and query."""
+    """Run clusters of the given sizes, and print what each size costs, for each member, heartbeat and query."""
     typer.echo(_HEAD)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         make_files(Path())

@@ -1,4 +1,6 @@
-"""The scenario of one run, all of it from the seed: the cluster, what its clients ask and how, what goes wrong and when."""
+"""The scenario of one run, derived from the seed: the cluster, the statements of its clients and how they run them, and
+the faults with their times.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ _HORIZONS: Final = (0.003, 0.03, 0.3, 1.5)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """when: seconds after the first client asks. member, other: numbers. lasts: seconds until it is undone; None: it stays so."""
+    """A fault. when: seconds after the first client's statement. member, other: numbers of members. lasts: seconds
+    until it is undone; None if it is permanent.
+    """
 
     kind: Kind
     when: float
@@ -40,13 +44,17 @@ class Fault:
     lasts: float | None = None
 
     def meets(self, later: Fault) -> bool:
-        """Whether this one still lasts when a later one begins. What is under way by then is as slow as it was."""
+        """Return whether this fault still lasts when a later one begins. Bytes that are then in flight keep their slow
+        latency.
+        """
         return self.lasts is None or later.when <= self.when + self.lasts
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A client: at which member, when it comes (seconds after the first), and what it asks, one after another."""
+    """A client: its member, the time when it comes (seconds after the first), and the statements that it runs, one
+    after another.
+    """
 
     member: int
     when: float
@@ -55,7 +63,9 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """See the module's docstring. starts: when each member starts, in seconds. early: clients do not wait for the cluster."""
+    """The scenario; see the module's docstring. starts: when each member starts, in seconds. early: whether clients do
+    not wait for the cluster.
+    """
 
     members: int
     latency: tuple[float, float]
@@ -71,15 +81,18 @@ class Scenario:
         return self._silence >= TIMING.failure_after or any(fault.kind != "slow" for fault in self.faults)
 
     def disturbs(self, manner: Manner) -> bool:
-        """Whether anything happens for which a query that is asked so may fail. One that waits outlives its data connections."""
+        """Return whether anything happens for which a query that is run in this manner may fail. A query with the
+        policy `wait` outlives its data connections.
+        """
         if manner.policy != "wait":
             return self.is_disturbed
         return replace(self, faults=tuple(fault for fault in self.faults if fault.kind != "fragile")).is_disturbed
 
     @property
     def _silence(self) -> float:
-        """For how long a member may hear nothing of another one that lives, in seconds: the slow network holds a heartbeat up, and
-        the one before came at once."""
+        """The longest time, in seconds, for which a member may hear nothing from another live one: the slow network
+        delays a heartbeat, and the one before arrived at once.
+        """
         slow = [fault for fault in self.faults if fault.kind == "slow"]
         pairs = itertools.combinations(slow, 2)
         both = any(one.member != other.member and one.meets(other) for one, other in pairs)
@@ -88,7 +101,7 @@ class Scenario:
 
 
 def scenario(chance: Random, *, may_be_large: bool = True) -> Scenario:
-    """Make a scenario of this chance."""
+    """Create a scenario from this source of randomness."""
     large = may_be_large and chance.randrange(_LARGE) == 0
     count = chance.randint(20, 50) if large else chance.choice(_SIZES)
     horizon = chance.choice(_HORIZONS)
@@ -141,7 +154,9 @@ def _manner(chance: Random, horizon: float) -> Manner:
 
 
 def _topology(chance: Random, count: int) -> Topology:
-    """Links between all members by way of some; and now and then a bound on what a member takes."""
+    """Create a topology that links all members, some of them through others, and now and then limits what a member
+    accepts.
+    """
     names = [name_of(number) for number in range(count)]
     hub = chance.choice(names)
     nodes = []

@@ -1,6 +1,6 @@
-"""The catalog and the disk that simulated members share, and what happens to both.
+"""The catalog and the disk that simulated members share, and the mishaps of both.
 
-`storage_run` and `writing_run` drive it: the first by steps that chance chooses, the second in the time of a simulated cluster.
+`storage_run` and `writing_run` drive it: the first by random steps, the second in the time of a simulated cluster.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ROUNDS: Final = 5
 
 
 class StorageMember:
-    """One start of a member."""
+    """A member from one start to its end."""
 
     def __init__(self, process: Process, database: SimulatedDatabase, store: CatalogStore, writers: Writers) -> None:
         self.process = process
@@ -37,7 +37,7 @@ class StorageMember:
 
 
 class SharedStorage:
-    """See the module's docstring. members: those whose processes live."""
+    """The shared catalog and disk; see the module's docstring. members: those whose processes live."""
 
     def __init__(self, stage: Stage, first: Beginning) -> None:
         self.stage = stage
@@ -56,7 +56,7 @@ class SharedStorage:
     # -- members -------------------------------------------------------------------------------------------------
 
     def open(self, name: str, make_writers: Callable[[Shared], Writers] = Writers) -> StorageMember:
-        """A member starts: it opens the catalog."""
+        """Start a member, which opens the catalog."""
         # What is remembered is the process's, and a new one starts.
         delta.forget_opened()
         tables.forget_files()
@@ -80,7 +80,7 @@ class SharedStorage:
         return member
 
     def end(self, member: StorageMember) -> None:
-        """Its process is killed, or has ended. Once is as good as twice."""
+        """End a member whose process was killed or has ended. Idempotent."""
         if member not in self.members:
             return
         self.stage.kill(member.process)
@@ -100,9 +100,10 @@ class SharedStorage:
         self.disk.lose_power()
 
     def age(self, *, at_once: bool = False) -> None:
-        """More time passes than anything is kept for. Members that live touch what is theirs, and readers may find files gone.
-        at_once: as for a machine that has slept: nobody has touched anything yet when the next steps are taken. A member does not
-        know then what is another's, but what is its own."""
+        """Let more time pass than any retention. Live members touch their files, and readers may find files gone.
+        at_once: as on a machine that was suspended, no member has touched its files when the next steps are taken. A
+        member then recognises its own files, but not those of others.
+        """
         seconds = AGE_SECONDS
         self.stage.note("time passes", *["at once"] * at_once)
         age_files(self._data, seconds)
@@ -113,7 +114,7 @@ class SharedStorage:
                 self.stage.within(member.process, Keeper(member.store.tables).touch)
 
     def heal(self) -> None:
-        """The disk is well from now on, and publishers are to end."""
+        """End the disk's failures from now on, and tell publishers to end."""
         self.disk.bad = False
         self.disk.failures = 0
         for member in self.members:
@@ -122,12 +123,12 @@ class SharedStorage:
     # -- what must hold at the end -------------------------------------------------------------------------------
 
     def require_unviolated(self) -> None:
-        """Raise what was found while transactions of the catalog were made."""
+        """Raise a violation that was found during the catalog's transactions."""
         if self.history.found is not None:
             raise self.history.found
 
     def publish_all(self) -> None:
-        """Everything that was committed can be published. Raises AssertionError."""
+        """Check that every commit can be published. Raises AssertionError."""
         store = (self.members or [self.open("publisher")])[0].store
         for _ in range(_ROUNDS):
             # It removes what was dropped, too.
@@ -138,8 +139,9 @@ class SharedStorage:
             raise AssertionError(f"decisions are never published: {sorted(left.values())}")
 
     def require_whole(self, member: StorageMember) -> None:
-        """After a last power failure the catalog has what was committed, Delta says the same, and VACUUM leaves nothing over.
-        member: opened since. Raises AssertionError, Violation."""
+        """Check that after a last power failure the catalog has every commit, Delta's logs say the same, and VACUUM
+        leaves no superfluous file. member: opened since. Raises AssertionError, Violation.
+        """
         store = member.store
         if store.snapshot.version != self.history.newest:
             raise AssertionError(

@@ -128,25 +128,25 @@ class NoSmallFiles:
         return None
 
     def release(self, _placed: object) -> None:
-        """There is nothing to let go of."""
+        """Do nothing, because nothing is kept."""
 
     def statistics(self) -> dict[str, int]:
         return {}
 
 
 class _Reader:
-    """Arrow's reader, of batches that are there."""
+    """A reader of Arrow batches that are already in memory."""
 
     def __init__(self, batches: _Batches) -> None:
         self._batches = iter(batches)
 
     def read_next_batch(self) -> pa.RecordBatch:
-        """Raises StopIteration at the end."""
+        """Return the next batch. Raises StopIteration at the end."""
         return next(self._batches)
 
 
 def _content(rows: pa.Table) -> bytes:
-    """Equal for equal rows that come in equal batches."""
+    """Return a value that is equal for equal rows in equal batches."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows)

@@ -1,14 +1,17 @@
-"""Processes that share a disk, one step at a time: threads of which one runs, until its next step; chance says which goes on.
+"""Processes that share a disk, one step at a time: of their threads one runs, until its next step; then a random one
+continues.
 
-A step lies before each change of the disk and around each transaction of the catalog database. So two publishers, a commit and a
-VACUUM, a reader and whoever removes its files meet in all the orders that chance tries. A process is killed between two steps: each
-of its threads is given `Died` at its step, and again at each later one. What its `except` and `finally` clauses would still do to
-the disk is refused in this way, as nothing of a process that was killed runs any more.
+A step lies before each change of the disk and around each transaction of the catalog database. So two publishers, a
+commit and a VACUUM, a reader and a process that removes its files meet in all the orders that the seeds produce. A
+process is killed between two steps: each of its threads receives `Died` at its step, and again at each later one. So
+the changes of the disk that its `except` and `finally` clauses would still make are refused, because no code of a
+killed process runs any more.
 
-What a process keeps in memory alone is its own while it runs: its files that are under way (`engine.storage.in_flight_files`).
+State that a process keeps only in memory is its own while it runs: its files that are being written
+(`engine.storage.in_flight_files`).
 
-Considered and rejected: coroutines (the code under test is not asynchronous, and suspends in the middle of it); real processes with
-real kills (a thousand times the cost; chance would be the kernel's, and nothing could be replayed).
+Considered and rejected: coroutines (the code under test is not asynchronous, and suspends in the middle of it); real
+processes with real kills (a thousand times the cost; the kernel would decide the order, and nothing could be replayed).
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ class Died(BaseException):
 
 
 class Pending(Protocol):
-    """Work that will be done: a future, or a task."""
+    """Work that will complete: a future, or a task."""
 
     def done(self) -> bool: ...
 
@@ -35,7 +38,7 @@ class Pending(Protocol):
 
 
 class Process:
-    """name: of the member, and which start of it this is."""
+    """A process. name: the member's name, and the number of its start."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -44,7 +47,9 @@ class Process:
 
 
 class Actor:
-    """A thread of a process. error: what its work has raised. asleep: whether it waits for something, and takes no step."""
+    """A thread of a process. error: the exception that its work has raised. asleep: whether it waits for something, and
+    takes no step.
+    """
 
     def __init__(self, process: Process, name: str, work: Callable[[], object]) -> None:
         self.process = process
@@ -68,7 +73,7 @@ class Actor:
             self._thread.join()
 
     def rest(self) -> None:
-        """On its own thread: let others run."""
+        """Let other actors run. Called on the actor's own thread."""
         self._stopped.release()
         self._go.acquire()
 
@@ -85,7 +90,9 @@ class Actor:
 
 
 class Stage:
-    """See the module's docstring. chance: the only source of it. trace: what happened, for people, where it is kept."""
+    """The scheduler of actors; see the module's docstring. chance: the only source of randomness. trace: the events,
+    for people, if they are recorded.
+    """
 
     def __init__(self, chance: Random, *, trace: bool = False) -> None:
         self.chance = chance
@@ -101,7 +108,9 @@ class Stage:
         return actor
 
     def step(self, *words: object) -> None:
-        """On an actor's thread: what it is about to do; others may come first. Raises Died. Elsewhere it is nothing."""
+        """Announce the actor's next action; other actors may run first. Called on an actor's thread, elsewhere it does
+        nothing. Raises Died.
+        """
         actor = self._at
         if actor is None:
             return
@@ -111,7 +120,7 @@ class Stage:
         self.require_alive()
 
     def sleep_until(self, pending: Pending, *words: object) -> None:
-        """On an actor's thread: wait until something is done. words: as of `step`. Raises Died."""
+        """Wait until something is done. Called on an actor's thread. words: as of `step`. Raises Died."""
         actor = self._at
         assert actor is not None, "only actors wait"
         if pending.done():
@@ -121,21 +130,21 @@ class Stage:
         self.step(*words)
 
     def wake(self, actor: Actor) -> None:
-        """Let an actor go on that waited."""
+        """Let a sleeping actor continue."""
         actor.asleep = False
 
     def require_alive(self) -> None:
-        """Raises Died where the process of the actor that runs was killed."""
+        """Raise Died if the process of the running actor was killed."""
         if self._at is not None and not self._at.process.alive:
             raise Died
 
     @property
     def runs(self) -> Actor | None:
-        """The actor that runs."""
+        """Return the running actor, or None."""
         return self._at
 
     def resume_one(self) -> bool:
-        """Let one actor go on; False where none is left that could."""
+        """Let one actor continue. Returns False if none is left that can."""
         awake = [actor for actor in self.actors if not actor.asleep]
         if not awake:
             return False
@@ -145,14 +154,14 @@ class Stage:
         return True
 
     def kill(self, process: Process) -> None:
-        """End a process and all its actors, here."""
+        """End a process and all its actors, now."""
         process.alive = False
         for actor in [actor for actor in self.actors if actor.process is process]:
             while not actor.over:
                 self.resume(actor)
 
     def resume(self, actor: Actor) -> None:
-        """Let this actor go on, to its next step or its end."""
+        """Let this actor continue to its next step or its end."""
         self._at = actor
         try:
             self.within(actor.process, actor.resume)
@@ -162,7 +171,7 @@ class Stage:
             self.actors.remove(actor)
 
     def within(self, process: Process, call: Callable[[], object]) -> None:
-        """Run a call with what that process keeps in memory."""
+        """Run a call with the in-memory state of that process."""
         before = dict(vars(IN_FLIGHT_FILES))
         vars(IN_FLIGHT_FILES).update(vars(process.underway))
         try:
@@ -171,7 +180,9 @@ class Stage:
             vars(IN_FLIGHT_FILES).update(before)
 
     def note(self, *words: object) -> None:
-        """Something that a reader of the trace, and a comparison of two runs, should see: no name that the clock or chance made."""
+        """Record an event for readers of the trace and for the comparison of two runs. It must not contain names that
+        come from the clock or from chance.
+        """
         line = " ".join(map(str, words))
         self.digest = zlib.crc32(line.encode(), self.digest)
         if self.trace is not None:

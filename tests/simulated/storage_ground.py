@@ -1,4 +1,6 @@
-"""The ground of the simulations of storage: a folder in memory with a catalog and a few stored tables, copied for each run."""
+"""The files of the simulations of storage: a folder in memory with a catalog and a few stored tables, copied for each
+run.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ class Beginning:
 
 
 class StorageGround:
-    """A folder in memory in which runs have theirs, and the tables that each begins with. Its owner closes it."""
+    """A folder in memory that contains the folders of runs, and the tables with which each begins. Its owner closes it."""
 
     def __init__(self) -> None:
         memory = Path("/dev/shm")
@@ -68,7 +70,7 @@ class StorageGround:
         age_files(self.folder / "first", AGE_SECONDS)
 
     def _fill(self, catalog: SessionCatalog, table: Table) -> None:
-        """Give a table some files. They are older than VACUUM's retention when a run begins."""
+        """Write some files of a table. They are older than VACUUM's retention when a run begins."""
         assert table.storage is not None, "a stored table"
         for number in range(_FILES):
             writer = TableWriter(Path(table.path), table.columns, table.storage)
@@ -77,7 +79,7 @@ class StorageGround:
 
     @contextmanager
     def run(self, seed: int) -> Iterator[Beginning]:
-        """Make the beginning of a run of this seed, in a folder of its own."""
+        """Create the beginning of a run of this seed, in its own folder."""
         folder = self.folder / str(seed)
         shutil.copytree(self._first.folder, folder / "data")
         (folder / "kept").mkdir()
@@ -91,7 +93,7 @@ class StorageGround:
 
 
 def _read_beginning(folder: Path, store: CatalogStore) -> Beginning:
-    """The catalog and the files in a folder, as they are."""
+    """Read the catalog and the files in a folder."""
     state: dict[str, frozenset[str]] = {}
     contents: dict[tuple[str, str], WrittenFile] = {}
     for table in map(refresh, store.snapshot.tables()):
@@ -104,7 +106,7 @@ def _read_beginning(folder: Path, store: CatalogStore) -> Beginning:
 
 
 def age_files(folder: Path, seconds: float) -> None:
-    """Have everything changed so many seconds earlier than it was."""
+    """Move the modification times of all files into the past by `seconds`."""
     for base, folders, names in os.walk(folder):
         for path in (f"{base}/{name}" for name in (*folders, *names)):
             changed = os.stat(path).st_mtime - seconds
@@ -113,7 +115,9 @@ def age_files(folder: Path, seconds: float) -> None:
 
 @contextmanager
 def fixed_names(seed: int) -> Iterator[None]:
-    """Folders and files are named by the seed: storage works in the order of names, and files go to members by their names."""
+    """Derive the names of folders and files from the seed: storage works in the order of names, and files are assigned
+    to members by their names.
+    """
     chance, uuid4, time_ns = Random(f"names of {seed}"), uuid.uuid4, time.time_ns
     ticks = itertools.count(_EPOCH, _TICK)
     uuid.uuid4 = lambda: uuid.UUID(int=chance.getrandbits(128), version=4)

@@ -1,14 +1,15 @@
-"""One run of the storage simulation: members that write to the tables of one catalog, on a disk that fails and loses power.
+"""One run of the storage simulation: members that write to the tables of one catalog, on a disk that fails and loses
+power.
 
     outcome = StorageRun(seed, ground).outcome()
 
-From the seed: one or two members with two clients each, or five whose transactions are brief, so that they commit in groups; kills
-of one of them and power failures of all, between any two steps; a disk that is full for a while; time that passes, where there is
-one member also before it has touched what is under way. Then all comes to rest: everything that was committed can be published, a
-last power failure comes, and whoever opens the catalog finds what it was told; Delta's log says the same to others, and VACUUM
-leaves nothing over.
+The seed decides: one or two members with two clients each, or five whose transactions are brief, so that they commit in
+groups; kills of one of them and power failures of all, between any two steps; a disk that is full for a while; time
+that passes, where there is one member also before it has touched its files in flight. At the end, every commit can be
+published, and a last power failure happens. A member that then opens the catalog finds every acknowledged commit,
+Delta's log contains the same, and VACUUM leaves no superfluous file.
 
-What is real, and what is not: `simulated.disk`; what must hold: `simulated.history`.
+What is real, and what is not: `simulated.disk`; the invariants: `simulated.history`.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class StorageOutcome:
 
 
 class StorageRun:
-    """A run under way."""
+    """A run in progress."""
 
     def __init__(self, seed: int, first: Beginning, *, trace: bool = False) -> None:
         self.seed = seed
@@ -102,7 +103,7 @@ class StorageRun:
             self._mishap()
 
     def _rest(self) -> None:
-        """The disk is well; whoever lives publishes everything."""
+        """End the disk's failures and let the live members publish everything."""
         self.storage.heal()
         while self.stage.resume_one():
             pass
@@ -111,7 +112,7 @@ class StorageRun:
         self.storage.publish_all()
 
     def _look(self) -> None:
-        """Check what must hold after a last power failure."""
+        """Check the invariants after a last power failure."""
         if self.chance.random() < 0.5:
             # Folders of tables that were dropped are removed, and may come back.
             self.storage.age()
@@ -122,7 +123,7 @@ class StorageRun:
     # -- members -------------------------------------------------------------------------------------------------
 
     def _start(self, transactions: int) -> StorageMember:
-        """A member starts. transactions: of each of its clients; 0: there are none, and nothing runs."""
+        """Start a member. transactions: of each of its clients; 0: it has no clients, and nothing runs."""
         self._starts += 1
         member = self.storage.open(f"m{self._starts}")
         writers = member.writers

@@ -1,12 +1,12 @@
-"""Spark's tasks, played: the rows of a fragment in partitions, each sent by a task that may die and be tried again.
+"""Simulated Spark tasks: the rows of a fragment in partitions, each sent by a task that may die and be retried.
 
-A task speaks as `engine.exchange.send` does, over the real sender's machine. It dies at any moment: before it opens a stream, in
-the middle, after the receiver has everything and before anybody has heard of it; with a word or without one. Or its input ends
-too soon, since its executor was lost, and it ends its streams as if that were all. Now and then two attempts of one partition run
-side by side, as speculative execution has it.
+A task speaks as `engine.exchange.send` does, over the real state machine of the sender. It may die at any moment:
+before it opens a stream, in the middle, or after the receiver has everything and before anybody knows; with a cancel
+message or without one. Or its input ends too early, because its executor was lost, and it ends its streams as if they
+were complete. Now and then two attempts of one partition run side by side, as in speculative execution.
 
-`in_tasks` makes what the planner has given to local engines theirs: which engine runs a fragment is nothing to those who receive
-its rows, but that its streams are made by tasks is.
+`in_tasks` moves fragments from local engines to tasks: the receivers of the rows do not care which engine runs a
+fragment, but they do care whether its streams come from tasks.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _End = Literal["over", "complete", "failed"]
 
 
 class NoWriters:
-    """`engine.runtime.run_services.Writers` of a cluster whose tables never change."""
+    """The `engine.runtime.run_services.Writers` of a cluster whose tables never change."""
 
     def intents(self, rows: Any, spec: MutationSpec, memory: MemoryShare | None) -> Source:
         raise AssertionError("nothing is written")
@@ -70,8 +70,12 @@ class NoWriters:
 
 
 class SimulatedTasks:
-    """`engine.runtime.run_services.TaskSenders`, whose tasks are DuckDB's. running: jobs. troubled: the queries of which a task
-    died, had its input cut off, lost its connection, which its stream does not outlive, or ran twice at once."""
+    """The `engine.runtime.run_services.TaskSenders`, whose tasks run on DuckDB.
+
+    running: the number of jobs.
+    troubled: the queries of which a task died, had its input cut off, lost its connection, which its stream does not
+        outlive, or ran twice at once.
+    """
 
     name: EngineName = "local"
 
@@ -100,7 +104,7 @@ class SimulatedTasks:
 
 
 class _Job:
-    """`engine.runtime.run_services.Production`."""
+    """An `engine.runtime.run_services.Production`."""
 
     def __init__(
         self,
@@ -150,7 +154,9 @@ class _Job:
         return Sent(rows, 0, 0, 0)
 
     async def _partition(self, number: int, batches: Sequence[pa.RecordBatch]) -> dict[int, int]:
-        """Rows by receiver that has the partition's stream whole. Raises SerializationFailure after too many attempts."""
+        """Send a partition. Returns its rows by receiver that has the complete stream. Raises SerializationFailure
+        after too many attempts.
+        """
         attempts = iter(range(_ATTEMPTS))
         first = asyncio.ensure_future(self._attempt(number, next(attempts), batches))
         running = [first]
@@ -179,7 +185,7 @@ class _Job:
         raise SerializationFailure("a task of the query failed too often")
 
     async def _attempt(self, number: int, attempt: int, batches: Sequence[pa.RecordBatch]) -> dict[int, int] | None:
-        """None: it has died, or was refused for this attempt."""
+        """Make one attempt. Returns None if it has died, or was refused."""
         edges = dict(self._edges)
         streams: dict[int, _TaskStream] = {}
         rows = dict.fromkeys(edges, 0)
@@ -235,8 +241,9 @@ class _Job:
 
 
 class _TaskStream(asyncio.Protocol):
-    """`engine.exchange.send.StreamSender`, on a loop. end: None while it is under way. is_broken: whether its connection was
-    reset, perhaps after it had sent all."""
+    """An `engine.exchange.send.StreamSender`, on an event loop. end: None while it is in progress. is_broken: whether
+    its connection was reset, perhaps after it had sent everything.
+    """
 
     def __init__(self, edge: Edge, partition: int, attempt: int) -> None:
         self.end: _End | None = None
@@ -283,8 +290,9 @@ class _TaskStream(asyncio.Protocol):
                 await self._bell.next_ring()
 
     def close(self, *, told: bool, lost: bool) -> None:
-        """End it, if it is not over. told: with a cancel, else as a process that is no more. lost: another stream of the task has
-        failed, rather than the task itself (`engine.exchange.send`)."""
+        """End the stream, if it is not over. told: whether it sends a cancel; otherwise it ends as with a dead process.
+        lost: whether another stream of the task has failed, rather than the task itself (`engine.exchange.send`).
+        """
         if self._transport is None or self._gone:
             return
         if told and self.end is None and self._machine.state is not State.OPENING:
@@ -324,7 +332,7 @@ class _TaskStream(asyncio.Protocol):
 
 
 def in_tasks(query: DistributedQuery, wanted: Random) -> DistributedQuery:
-    """The query with some of its leaves run by tasks."""
+    """Return the query with some of its leaves run by tasks."""
     shared = SharedSpec.decode(query.shared)
     edges = {edge.id: edge for edge in shared.edges}
     chosen = {f.id: edges[f.output] for f in shared.fragments if _may(f, edges) and wanted.random() < 0.6 and f.output}
@@ -366,7 +374,7 @@ def _sent_by_tasks(edge: EdgeSpec) -> EdgeSpec:
 
 @lru_cache(_REWRITTEN)
 def _with_files(instance: InstanceSpec, statement: str | None) -> InstanceSpec:
-    """The instance with a statement that names its files: tasks are given no parameters."""
+    """Return the instance with a statement that names its files, because tasks receive no parameters."""
     values: dict[str, exp.Expression] = {}
     for reader in instance.readers:
         name = f"r{reader.reader}"

@@ -1,11 +1,12 @@
 """The invariants of every run, whatever happened in it.
 
-- Rows are right: who read to the end has the answer, who stopped before has a part of it (the first part, where it has an order).
-- A query fails only when something went wrong, and says so with an SQLSTATE that stands for it.
+- Rows are right: a client that read to the end has the answer, and one that stopped before has a part of it (the first
+  part, where it has an order).
+- A query fails only when a fault happened, and with an SQLSTATE that stands for that fault.
 - A query is repeated as often as its fault policy says, and no more is spooled for its client than that allows.
-- Everybody is told: no client waits for ever.
+- Every client gets a result: none waits for ever.
 - The loss of a query costs at most two rounds of messages.
-- When all is over nothing is held, anywhere, and the members that live know each other.
+- At the end no member holds anything, and the live members know each other.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ _REPEATS: Final[Mapping[Policy, float]] = {"fail": 0, "spool": 0, "local": 1, "r
 
 
 def judge(question: Question, *, disturbed: bool, linked: bool, troubled: Collection[str] = ()) -> str | None:
-    """Return what is wrong with the result of a question; None: nothing. linked: a topology says what may be sent where.
-    troubled: queries whose tasks died, had their input cut off, lost a connection, or ran twice at once."""
+    """Return what is wrong with the result of a question, or None. linked: whether a topology says what may be sent
+    where. troubled: queries whose tasks died, had their input cut off, lost a connection, or ran twice at once.
+    """
     if question.state == "asking" and not question.is_gone:
         return f"{question.name} waits for ever: {question.asked.text}"
     if question.error is not None:
@@ -49,7 +51,7 @@ def judge(question: Question, *, disturbed: bool, linked: bool, troubled: Collec
 
 
 def _unmannerly(question: Question) -> str | None:
-    """Return how a question broke its fault policy."""
+    """Return how a question violated its fault policy, or None."""
     if question.repeats > _REPEATS[question.manner.policy]:
         return f"it was repeated {question.repeats} times"
     if question.manner.policy == "spool" and question.spooled > SPOOL_LIMIT:
@@ -87,7 +89,9 @@ def _rows(table: pa.Table) -> list[tuple[object, ...]]:
 
 
 def too_many_cancels(members: list[SimulatedMember]) -> str | None:
-    """The messages that end one query: the initiator tells each participant, and each may have told it (seed, 3.4)."""
+    """Check the number of messages that end one query: the initiator tells each participant, and each may have told the
+    initiator (seed, 3.4).
+    """
     sent: Counter[str] = Counter()
     for member in members:
         sent.update(member.mesh.cancels)
@@ -99,7 +103,7 @@ def too_many_cancels(members: list[SimulatedMember]) -> str | None:
 
 
 def left_over(members: list[SimulatedMember]) -> str | None:
-    """Name a member that still holds something although no query runs; None: nothing is held."""
+    """Return the name of a member that still holds something although no query runs, or None."""
     for member in members:
         if held := member.held():
             return f"{member.name} still holds {held}"
@@ -107,7 +111,7 @@ def left_over(members: list[SimulatedMember]) -> str | None:
 
 
 def strangers(members: list[SimulatedMember]) -> str | None:
-    """Members that live and do not know each other; None: all do."""
+    """Return live members that do not know each other, or None."""
     names = {member.name for member in members}
     for member in members:
         known = member.known_members()

@@ -1,8 +1,8 @@
 """Tables that change, as one statement sees them: the source of the questions of clients that write.
 
-The statements have the shapes that move rows between members: scans, two-stage aggregates, joins, unions, total orders, LIMIT,
-and conditions for which the planner leaves files out. The answers are computed from the numbers that were written to the files of
-the statement's snapshot: neither the catalog, nor a log, nor an engine has a part in them.
+The statements have the shapes that move rows between members: scans, two-stage aggregates, joins, unions, total orders,
+LIMIT, and conditions for which the planner prunes files. The answers are computed from the numbers that were written to
+the files of the statement's snapshot, without the catalog, a log or an engine.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _BY_TEXT: Final = {asked.text: answer for asked, answer in _ANSWERS.items()}
 
 
 class EngineGround:
-    """The ground that members run on whose tables change: one DuckDB of one thread behind all of them. Its owner closes it."""
+    """The environment of members whose tables change: one DuckDB with one thread for all of them. Its owner closes it."""
 
     def __init__(self) -> None:
         self.folder = Path()
@@ -75,8 +75,12 @@ class EngineGround:
 
 
 class VersionedTables:
-    """A `simulated.clients.Source`. tables: by name, with the files of the snapshot. numbers: of their rows, as they were written.
-    is_old: whether so much time has passed since that files may be gone."""
+    """A `simulated.clients.Source`.
+
+    tables: by name, with the files of the snapshot.
+    numbers: the numbers in their rows, as they were written.
+    is_old: whether so much time has passed since then that files may be gone.
+    """
 
     def __init__(self, tables: Mapping[str, Table], numbers: Numbers, is_old: Callable[[], bool]) -> None:
         self._tables = tables

@@ -1,19 +1,19 @@
 """Virtual time, and processes that live in it.
 
-A `World` is a queue of events by time; of equals, chance says which is first. A `Process` is one operating system process as far
-as asyncio sees it: an event loop of its own, whose calls run in order, a turn at a time, as asyncio's own loop does it. Between
-the turns of one process other processes have theirs. So a process can be
+A `World` is a queue of events, ordered by time; the order of simultaneous events is random. A `Process` is one
+operating system process as far as asyncio sees it: its own event loop, whose calls run in order, a turn at a time, as
+asyncio's own loop does it. Between the turns of one process other processes have theirs. So a process can be
 
-- paused (SIGSTOP): nothing of it runs, what comes in the meantime waits, and its clock has moved when it goes on;
+- paused (SIGSTOP): nothing of it runs, arriving bytes and timers wait, and its clock has moved when it continues;
 - killed (SIGKILL): nothing of it runs ever again, no `finally` and no goodbye;
-- slow: each of its turns takes a while;
+- slow: each of its turns takes longer;
 - wrong about time: its clock has another origin and another speed.
 
-Tasks of a process that was killed still exist as Python objects, with cursors and files in their hands. `World.bury` runs them to
-their ends when all is over, cancelled and without a network, where nobody sees it any more.
+Tasks of a killed process still exist as Python objects that hold cursors and files. `World.bury` runs them to their
+ends at the end of the run, cancelled and without a network, where they have no effect.
 
-Considered and rejected: one loop for all members (no pause, no kill, one clock); patching `time` and `socket` (whatever a library
-does in its own way stays real).
+Considered and rejected: one loop for all members (no pause, no kill, one clock); patching `time` and `socket` (whatever
+a library does in its own way stays real).
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ _BURIAL_SECONDS: Final = 5.0
 
 
 class World:
-    """See the module's docstring. chance: the only source of it. now: seconds since the beginning."""
+    """The queue of events; see the module's docstring. chance: the only source of randomness. now: seconds since the
+    beginning.
+    """
 
     def __init__(self, seed: int) -> None:
         self.chance = Random(seed)
@@ -62,14 +64,16 @@ class World:
         self._numbers = itertools.count()
 
     def at(self, when: float, event: Event) -> None:
-        """Have something happen at a moment that is not over."""
+        """Schedule an event at a time that is not in the past."""
         heapq.heappush(self._queue, (max(when, self.now), self.chance.random(), next(self._numbers), event))
 
     def after(self, seconds: float, event: Event) -> None:
         self.at(self.now + seconds, event)
 
     def run(self, done: Callable[[], bool], until: float) -> bool:
-        """Let time pass until `done()`, which is asked after each event; False when `until` came first, or nothing is left."""
+        """Let time pass until `done()` holds, which is called after each event. Returns False if `until` came first, or
+        no event is left.
+        """
         while not done():
             if not self._queue or self._queue[0][0] > until:
                 self.now = max(self.now, until)
@@ -80,14 +84,14 @@ class World:
         return True
 
     def note(self, *words: object) -> None:
-        """Something that a reader of the trace, and a comparison of two runs, should see."""
+        """Record an event for readers of the trace and for the comparison of two runs."""
         line = " ".join(map(str, words))
         self.digest = zlib.crc32(b"%.9f %s" % (self.now, line.encode()), self.digest)
         if self.trace is not None:
             self.trace.append(f"{self.now * 1e3:12.3f}  {line}")
 
     def bury(self, processes: list[Process]) -> None:
-        """Run what is left of these to its end. Their network is gone."""
+        """Run what is left of these processes to its end, without a network."""
         for _ in range(_BURIALS):
             for process in processes:
                 process.bury()
@@ -98,8 +102,10 @@ class World:
 
 
 class Process(_Loop):  # type: ignore[misc]
-    """See the module's docstring. name: of its host in the network. skew: seconds that its clock is ahead by, and how many it
-    counts for one of the world's. slowness: by how much its turns are longer than others'."""
+    """A process; see the module's docstring. name: its host in the network. skew: by how many seconds its clock is
+    ahead, and how many seconds it counts for one of the world's. slowness: by how much its turns are longer than
+    others'.
+    """
 
     def __init__(
         self,
@@ -135,7 +141,7 @@ class Process(_Loop):  # type: ignore[misc]
         self.state = "killed"
 
     def bury(self) -> None:
-        """Cancel all tasks and let them run, where nobody hears of it."""
+        """Cancel all tasks and let them run without any effect on others."""
         if self.state != "buried":
             self.state = "buried"
             self._turning = False
@@ -218,7 +224,7 @@ class Process(_Loop):  # type: ignore[misc]
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Asyncio's word that a timer was cancelled: `_due` sees it."""
+        """Ignore asyncio's notice that a timer was cancelled: `_due` sees it."""
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)
@@ -241,7 +247,7 @@ class Process(_Loop):  # type: ignore[misc]
         return False
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Handle an exception that no code has caught: a fault of the member's, unless it was killed."""
+        """Handle an uncaught exception: it is a fault of the member, unless its process was killed."""
         if self.state not in ("running", "paused"):
             return
         error = context.get("exception")
@@ -262,5 +268,5 @@ class Process(_Loop):  # type: ignore[misc]
         return self._network.listen(self, protocol_factory, host, port)
 
     def remove_reader(self, _fd: Any) -> bool:
-        """A listening socket has no reader: the network hands its connections over."""
+        """Do nothing: a listening socket has no reader, because the network hands its connections over."""
         return False

@@ -50,7 +50,7 @@ RETENTION: Final = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The parts that the actors of a process work with. transactions: those that are open, by actor."""
+    """The objects that the actors of a process share. transactions: the open ones, by actor."""
 
     stage: Stage
     process: Process
@@ -123,7 +123,7 @@ class Writers:
             catalog.rollback()
 
     def _end(self, catalog: SessionCatalog, transaction: Transaction) -> bool:
-        """COMMIT, or sometimes ROLLBACK. Returns whether the client is told that it has committed."""
+        """Run COMMIT, or sometimes ROLLBACK. Returns whether the client receives the report that it has committed."""
         committed: bool | None = False
         if self._stage.chance.random() < 0.1:
             catalog.rollback()
@@ -137,7 +137,7 @@ class Writers:
         return bool(committed)
 
     def _require_nothing_left(self, transaction: Transaction) -> None:
-        """A transaction that has not committed has left no file, where the disk was well all the time."""
+        """Check that a transaction that has not committed has left no file, if the disk never failed."""
         if self._disk.failures or self._disk.bad:
             return
         for location, paths in transaction.added.items():
@@ -149,11 +149,13 @@ class Writers:
                     raise Violation("a transaction that has failed has left rows in a file")
 
     def _finish_reads(self) -> None:
-        """The transaction of the actor that runs ends: its cursors come to their ends before."""
+        """Let the cursors of the running actor's transaction end before the transaction does."""
 
     def _excuse(self, error: SqlError, begun: int) -> None:
-        """Nobody knows whether it has committed. Raises it where the disk was well all the time, and no folder that it has been
-        writing to, or reads, has been removed after its table had moved."""
+        """Accept an error after which the outcome of a transaction is unknown. Raises it if the disk has never failed
+        and no time has passed after which a folder that the transaction writes to or reads may have been removed
+        because its table had moved.
+        """
         if not self._disk.failures and not self._disk.bad and self.ages == begun:
             raise error
 
@@ -207,7 +209,7 @@ class Writers:
                 self._replace(catalog, transaction, table, anew=kind == "replace")
 
     def _read_table(self, catalog: SessionCatalog, transaction: Transaction, name: str, told: int) -> Table:
-        """The table, as a statement that begins now has it. told: the newest version that anybody knew of before."""
+        """Return the table as a statement that begins now sees it. told: the newest version that was known before."""
         table = self._table(catalog, name)
         version = self._version(catalog, transaction)
         if version < told and (not transaction.repeatable or transaction.first is None):
@@ -247,14 +249,14 @@ class Writers:
             raise Violation("a file that a reader names has other bytes than were written")
 
     def _replace(self, catalog: SessionCatalog, transaction: Transaction, table: Table, *, anew: bool) -> None:
-        """DELETE or UPDATE of the rows of one file."""
+        """DELETE or UPDATE the rows of one file."""
         if not table.files:
             return
         gone = path_below(table, self._stage.chance.choice(table.files))
         self._change(catalog, transaction, table, self._stage_files(table) if anew else (), (gone,))
 
     def _move(self, catalog: SessionCatalog, transaction: Transaction, table: Table) -> None:
-        """All rows written anew in a new folder."""
+        """Rewrite all rows in a new folder."""
         if not catalog.in_transaction:
             return
         assert table.storage is not None, "a stored table"
@@ -269,7 +271,9 @@ class Writers:
         catalog.tables.change_data(moved, files, (), appends_only=True)
 
     def _add_column(self, catalog: SessionCatalog, transaction: Transaction, table: Table) -> None:
-        """ALTER TABLE ADD COLUMN. It depends on all rows of the table, as a default or a constraint of the column would."""
+        """Run ALTER TABLE ADD COLUMN. It depends on all rows of the table, as a default or a constraint of the column
+        would.
+        """
         assert table.storage is not None, "a stored table"
         base = self._version(catalog, transaction)
         transaction.defines = True
@@ -279,14 +283,14 @@ class Writers:
         catalog.objects.put(replace(table, columns=(*table.columns, column)), replacing=True)
 
     def _keep(self, catalog: SessionCatalog, transaction: Transaction, table: Table) -> None:
-        """INSERT of a few rows that depend on nothing: in no file before another statement, or the commit."""
+        """INSERT a few rows that depend on nothing. They are in no file until the next statement or the commit."""
         assert table.storage is not None, "a stored table"
         numbers = self._new_numbers()
         catalog.pending.keep_rows(table, rows(table, numbers))
         transaction.kept.setdefault(table.storage.location, []).extend(numbers)
 
     def _write_kept(self, catalog: SessionCatalog, transaction: Transaction) -> None:
-        """Rows that the transaction has kept are written, before its next statement."""
+        """Write the rows that the transaction has kept, before its next statement."""
         if not catalog.pending.keeps_rows:
             return
         catalog.write_kept(KEPT_BYTES)
@@ -303,7 +307,7 @@ class Writers:
             transaction.added.setdefault(location, set()).add(path)
 
     def _guard(self, catalog: SessionCatalog, transaction: Transaction, table: Table, *, whole: bool = False) -> None:
-        """SELECT FOR UPDATE; whole: the transaction depends on what is not in the table, too."""
+        """Run SELECT FOR UPDATE. whole: the transaction also depends on the absence of other rows in the table."""
         assert table.storage is not None, "a stored table"
         location = table.storage.location
         if whole:
@@ -396,7 +400,7 @@ class Writers:
 
     @contextmanager
     def _upkeep(self) -> Iterator[None]:
-        """Tolerate errors of background work, which is tried again. At the end of the run it must succeed."""
+        """Tolerate errors of background work, which is retried. At the end of the run it must succeed."""
         try:
             yield
         except (SqlError, OSError) as error:
@@ -421,7 +425,7 @@ class Writers:
         self._history.note_commit(transaction)
 
     def vacuum(self) -> int:
-        """Files and folders that were removed."""
+        """Run VACUUM. Returns the number of removed files and folders."""
         self._store.refresh()
         known = [table.storage.location for table in self._store.snapshot.tables() if table.storage is not None]
         swept = sum(found.files for found in self._store.vacuum(known, RETENTION))
@@ -440,7 +444,7 @@ def _other(name: str) -> str:
 
 
 def _has_none(path: Path, numbers: Sequence[int]) -> bool:
-    """Whether a file has none of these rows. One that is not whole yet is somebody's who writes it."""
+    """Return whether a file has none of these rows. An incomplete file belongs to an actor that is writing it."""
     try:
         return set(numbers).isdisjoint(read_file(path).numbers)
     except (OSError, pa.ArrowException):
@@ -448,5 +452,5 @@ def _has_none(path: Path, numbers: Sequence[int]) -> bool:
 
 
 def path_below(table: Table, file: str) -> str:
-    """A file's path below its table's folder."""
+    """Return a file's path relative to its table's folder."""
     return file.removeprefix(f"{table.path}/")

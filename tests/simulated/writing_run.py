@@ -1,26 +1,28 @@
-"""One run of a cluster whose members write: cursors over the simulated mesh, transactions over the simulated disk, in one time.
+"""One run of a cluster whose members write: cursors over the simulated mesh and transactions over the simulated disk,
+on one clock.
 
     outcome = WritingGround().run(seed)
 
-The members are those of `simulated.run`: real membership, runtimes, streams and local engines. Each also has the catalog and the
-disk open that all share (`simulated.shared_storage`), and actors that work on the tables as in `simulated.storage_run`: clients, a
-publisher, compaction and VACUUM. Clients read by distributed cursors (`simulated.cursors`).
+The members are those of `simulated.run`: real membership, runtimes, streams and local engines. Each also opens the
+catalog and the disk that all share (`simulated.shared_storage`), and has actors that work on the tables as in
+`simulated.storage_run`: clients, a publisher, compaction and VACUUM. Clients read by distributed cursors
+(`simulated.cursors`).
 
-**One scheduler.** An actor is a thread that rests at each of its steps. That it goes on is an event of the world, as a turn of a
-member's loop or the arrival of bytes is: a while after its last step, longer on a slow member, and not while the member is paused.
-So steps of storage, messages, and reads of DuckDB lie between one another in any order, all of it by the seed. A member that is
-killed loses its loop, its connections and its actors at once.
+**One scheduler.** An actor is a thread that rests at each of its steps. Its continuation is an event of the world, as a
+turn of a member's loop or the arrival of bytes is: some time after its last step, longer on a slow member, and not
+while the member is paused. So steps of storage, messages, and reads of DuckDB interleave in any order, which the seed
+decides. A member that is killed loses its loop, its connections and its actors at once.
 
-**What goes wrong** is what does in either simulation: members are killed, leave, stand still; connections are cut, the network is
-slow or parted; the power of all members fails, and what was not synced is lost; the disk fails; more time passes than anything is
-kept for.
+**What goes wrong** is the union of both simulations: members are killed, leave, or are paused; connections are cut, the
+network is slow or partitioned; the power of all members fails, and unsynced data are lost; the disk fails; more time
+passes than any retention.
 
-**What must hold**: a cursor that is read to its end has exactly the rows of its snapshot and of its transaction's own changes,
-whatever others commit or remove meanwhile, and a part of them otherwise (`simulated.verdict`); all of `simulated.history`; nothing
-is held at the end; nothing that was acknowledged is lost.
+**What must hold**: a cursor that is read to its end returns exactly the rows of its snapshot and of its transaction's
+own changes, whatever others commit or remove meanwhile, and otherwise a part of them (`simulated.verdict`); all of
+`simulated.history`; nothing is held at the end; no acknowledged commit is lost.
 
-Considered and rejected: actors in the place of loops (the mesh's timers need the time that a world has); SQL sessions (they have
-thread pools and an event loop of their own below them, and no step to stop at).
+Considered and rejected: actors in the place of loops (the mesh's timers need the time that a world has); SQL sessions
+(they have thread pools and an event loop of their own below them, and no step to stop at).
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ _BRIEF: Final = 0.25
 
 
 class WorldStage(Stage):
-    """A stage whose notes are the world's. go_on: has an actor's next step happen in a while."""
+    """A stage that records its notes in the world. go_on: schedules an actor's next step."""
 
     def __init__(self, world: World, go_on: Callable[[Actor], None]) -> None:
         super().__init__(world.chance)
@@ -82,7 +84,9 @@ class WorldStage(Stage):
 
 
 class WritingRun(Run):
-    """See the module's docstring. first: with a folder that is relative to the working folder, which is no part of the run."""
+    """A run in progress; see the module's docstring. first: the state that it begins with, whose folder is relative to
+    the working folder, which is no part of the run.
+    """
 
     def __init__(self, seed: int, first: Beginning, ground: EngineGround, *, trace: bool = False) -> None:
         chance = Random(f"{seed} writes")
@@ -125,14 +129,14 @@ class WritingRun(Run):
         return super()._disturbs(manner) or self._power_failed
 
     def _end_work(self) -> str | None:
-        """The disk is well, and publishers end. A member that had left and comes again only now has no clients."""
+        """End the disk's failures, and let publishers end. A member that had left and returns only now has no clients."""
         self._clients_come = False
         self.storage.heal()
         over = self.world.run(lambda: not self.stage.actors, self.world.now + _REST)
         return None if over else f"{[actor.name for actor in self.stage.actors]} do not end"
 
     def _look(self) -> str | None:
-        """Check that all commits are published, and are there after a last power failure."""
+        """Check that all commits are published and survive a last power failure."""
         try:
             self.storage.require_unviolated()
             self.storage.publish_all()
@@ -163,7 +167,7 @@ class WritingRun(Run):
         self._busy = {actor for actor in self._busy if not actor.over}
 
     def _begin_to_leave(self, number: int, member: SimulatedMember) -> None:
-        """Its clients come to the ends of their transactions before."""
+        """Let a member's clients end their transactions before the member leaves."""
         storage = self._storages.get(member)
         if storage is None:
             return
@@ -191,7 +195,7 @@ class WritingRun(Run):
             self._busy.add(self.stage.start(process, f"client {number}", work))
 
     def _go_on(self, actor: Actor) -> None:
-        """Have its next step happen in a while."""
+        """Schedule an actor's next step."""
         member = self._members_of[actor.process]
         seconds = self.world.chance.uniform(*(_PUBLISHER_STEP if actor.name.endswith("publisher") else _STEP))
         self.world.after(seconds * member.process.slowness, partial(self._step, member, actor))
@@ -212,7 +216,9 @@ class WritingRun(Run):
             self._go_on(actor)
 
     def _ask(self, member: SimulatedMember, actor: Actor, source: VersionedTables) -> Callable[[], None]:
-        """On an actor's thread, while the world waits for it: open a cursor. Returns the wait for its end."""
+        """Open a cursor, on an actor's thread, while the world waits for it. Returns the function that waits for its
+        end.
+        """
         chance = self.world.chance
         asked, manner = chance.choice(ASKED), chance.choice(self._manners)
         question = Question(len(self.questions) + 1, asked, manner, member, source)
@@ -223,7 +229,7 @@ class WritingRun(Run):
         return partial(self.stage.sleep_until, task, "waits for its cursor")
 
     def _note_error(self, question: Question, task: asyncio.Task[None]) -> None:
-        """An error that is no client's fails the run."""
+        """Fail the run for an exception in a client's task."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self.world.failures.append(f"{question.name}: {type(error).__name__}: {error}")
 
@@ -252,7 +258,7 @@ class WritingRun(Run):
         self.storage.disk.bad = False
 
     def _fail_power(self) -> None:
-        """All members lose their power, and start again."""
+        """Let all members lose their power, and start again."""
         self._power_failed = True
         for number in list(self.members):
             self._end_of(number, host=True)
@@ -262,13 +268,13 @@ class WritingRun(Run):
 
 
 def _mishaps(chance: Random) -> list[tuple[float, str]]:
-    """When each happens, in seconds after the first client, and what it is."""
+    """Return the mishaps: when each happens, in seconds after the first client, and its kind."""
     kinds = ("age", "age", "bad disk", "power")
     return [(chance.uniform(0, _HORIZON), chance.choice(kinds)) for _ in range(chance.choice((0, 1, 1, 2, 3)))]
 
 
 class WritingGround:
-    """The ground that runs share: the tables that each begins with, and a DuckDB. Its owner closes it."""
+    """The environment that runs share: the tables with which each begins, and a DuckDB. Its owner closes it."""
 
     def __init__(self) -> None:
         self._storage = StorageGround()
@@ -276,7 +282,7 @@ class WritingGround:
             self._engine = EngineGround()
 
     def run(self, seed: int, *, trace: bool = False) -> Outcome:
-        """Run a seed. trace: keep what happens, for people to read. The working folder is the ground's meanwhile."""
+        """Run a seed. trace: record the events, for people to read. The working folder is the ground's meanwhile."""
         with self._storage.run(seed) as first, contextlib.chdir(self._storage.folder):
             return WritingRun(seed, replace(first, folder=Path(str(seed))), self._engine, trace=trace).outcome()
 

@@ -1,9 +1,9 @@
-"""Faults planted into what ties the machines together, one line each: does the simulation find them?
+"""Faults of one line, planted into the code that connects the state machines: does the simulation find them?
 
     python tests/simulation/planted_faults.py         # all, as a table; exit status 1 if one is not found
 
-Those of the machines themselves are the exploration's (`tests/exploration/mutants.py`). What is planted here needs a network, a
-planner or an engine to show: no world of the exploration has it.
+Faults of the machines themselves are planted in the exploration (`tests/exploration/mutants.py`). A fault that is
+planted here shows only with a network, a planner or an engine, which no world of the exploration has.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ FAULTS: Final = (
 
 
 def hunt(fault: Fault) -> str | None:
-    """Run seeds in this process until one fails: what was found."""
+    """Run seeds in this process until one fails. Returns the failure."""
     plant(fault)
     from simulated.lake import Lake, make_files
     from simulated.run import run

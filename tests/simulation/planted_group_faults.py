@@ -1,8 +1,9 @@
-"""Faults planted into commits in groups, one line each: does the simulated disk find them?
+"""Faults of one line, planted into group commit: does the simulated disk find them?
 
     python tests/simulation/planted_group_faults.py         # all, as a table; exit status 1 if one is not found
 
-They are hunted as those of storage are (`planted_storage_faults`): by clients of two members that commit at the same time.
+They are hunted as those of storage are (`planted_storage_faults`): by clients of two members that commit at the same
+time.
 """
 
 from __future__ import annotations

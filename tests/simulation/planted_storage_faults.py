@@ -1,4 +1,4 @@
-"""Faults planted into storage and commits, one line each: does the simulated disk find them?
+"""Faults of one line, planted into storage and commits: does the simulated disk find them?
 
 python tests/simulation/planted_storage_faults.py         # all, as a table; exit status 1 if one is not found
 """
@@ -225,7 +225,7 @@ FAULTS: Final = (
 
 
 def hunt(fault: Fault) -> str | None:
-    """Run seeds in this process until one fails: what was found."""
+    """Run seeds in this process until one fails. Returns the failure."""
     plant(fault)
     from simulated.storage_ground import StorageGround
     from simulated.storage_run import StorageRun

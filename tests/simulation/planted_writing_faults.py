@@ -1,9 +1,10 @@
-"""Faults planted where storage meets the cluster, one line each: does the simulation of clusters whose members write find them?
+"""Faults of one line, planted where storage meets the cluster: does the simulation of clusters whose members write find
+them?
 
     python tests/simulation/planted_writing_faults.py         # all, as a table; exit status 1 if one is not found
 
-They cannot show in the other two simulations: where tables never change, no table has a log or changes of its own; where nothing
-is asked over the mesh, neither planner nor receivers touch a stored table.
+The other two simulations cannot find them. In one, tables never change, so no table has a log or changes of its own. In
+the other, no query runs over the mesh, so neither the planner nor receivers handle a stored table.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ FAULTS: Final = (
 
 
 def hunt(fault: Fault) -> str | None:
-    """Run seeds in this process until one fails: what was found."""
+    """Run seeds in this process until one fails. Returns the failure."""
     plant(fault)
     from simulated.writing_run import WritingGround
 

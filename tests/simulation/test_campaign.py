@@ -1,4 +1,4 @@
-"""Campaigns of the simulation: the processes that run seeds."""
+"""Tests of the simulation's campaigns: the processes that run seeds."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ def _processors(_number: int) -> tuple[int, frozenset[int]]:
 
 
 def _begin() -> None:
-    """Have nothing to run on."""
+    """Do nothing, as a worker that needs no ground."""
 
 
 def test_each_process_stays_on_one_processor() -> None:
-    """A run hands over from thread to thread thousands of times; between processors that is a third of its cost."""
+    """A run switches between threads thousands of times; if they ran on several processors, switching would take a
+    third of its time.
+    """
     allowed = os.sched_getaffinity(0)
     workers = min(2, len(allowed))
     with campaign._pool(workers, _begin) as pool:

@@ -1,4 +1,4 @@
-"""Power failures on the simulated disk: synced data survive, and of other data any part may survive."""
+"""Power failures on the simulated disk: synced data survive, and any part of the other data may survive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _BYTES = bytes(range(1, 251)) * 8
 
 
 def _left(tmp_path: Path, act: Callable[[SimulatedDisk, Path], None]) -> set[bytes | None]:
-    """The bytes of `folder/file` after a power failure, in any of many; None: it is not there."""
+    """Return the contents that `folder/file` may have after a power failure, collected over many of them; None if the
+    file does not exist.
+    """
     found: set[bytes | None] = set()
     for seed in range(_SEEDS):
         data, kept = tmp_path / str(seed) / "data", tmp_path / str(seed) / "kept"
@@ -96,7 +98,7 @@ def test_a_move_takes_place_by_halves(tmp_path: Path) -> None:
 
 
 def test_a_bad_disk_says_so_and_does_nothing(tmp_path: Path) -> None:
-    """Failures are for actors: what a test or the end of a run does itself goes well."""
+    """Only actors see failures: an operation of the test itself, or of the end of a run, succeeds."""
     (tmp_path / "data").mkdir()
     (tmp_path / "kept").mkdir()
     disk = SimulatedDisk(Stage(Random(1)), tmp_path / "data", tmp_path / "kept", "catalog")

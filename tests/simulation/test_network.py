@@ -1,4 +1,4 @@
-"""The simulated network against the kernel's: the same small conversations, over both, are heard alike."""
+"""The simulated network against the kernel's: both ends of small conversations must receive the same over both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Act = Callable[["End"], None]
 
 
 class End(asyncio.Protocol):
-    """Writes down what it hears, and does something at the beginning and when it has heard enough."""
+    """An end that records what it receives, and acts at the beginning and when it has received enough."""
 
     def __init__(self, heard: Heard, at_first: Act | None = None, on_data: Act | None = None) -> None:
         self._heard, self._at_first, self._on_data = heard, at_first, on_data
@@ -85,7 +85,7 @@ CONVERSATIONS: dict[str, tuple[tuple[Act | None, Act | None], tuple[Act | None, 
 
 
 async def _converse(near: tuple[Act | None, Act | None], far: tuple[Act | None, Act | None]) -> tuple[Heard, Heard]:
-    """What both ends hear, on whatever loop this runs."""
+    """Return what both ends receive, on whatever event loop this runs."""
     loop = asyncio.get_running_loop()
     here: Heard = []
     there: Heard = []

@@ -1,4 +1,4 @@
-"""Clusters that are made only to be counted."""
+"""Clusters that are started only to count their connections, messages and costs."""
 
 from __future__ import annotations
 

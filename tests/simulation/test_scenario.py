@@ -1,4 +1,6 @@
-"""Failures that a scenario excuses: those under a network so slow that members do not receive each other's heartbeats in time."""
+"""Failures that a scenario excuses: those in a network so slow that members do not receive each other's heartbeats in
+time.
+"""
 
 from __future__ import annotations
 

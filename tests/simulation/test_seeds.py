@@ -1,6 +1,6 @@
-"""Whole clusters by seed: all that must hold holds, and a seed is a run.
+"""Simulations of whole clusters, one for each seed: all invariants hold, and a seed always gives the same run.
 
-`SEEDS=100000 pytest -s -m long tests/simulation/test_seeds.py` runs so many of them.
+`SEEDS=100000 pytest -s -m long tests/simulation/test_seeds.py` runs that many of them.
 """
 
 from __future__ import annotations

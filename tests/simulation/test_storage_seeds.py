@@ -1,4 +1,6 @@
-"""Members that write, by seed, on a disk that loses what was not synced: all that must hold holds, and a seed is a run."""
+"""Simulations of members that write on a disk that loses unsynced data, one for each seed: all invariants hold, and a
+seed always gives the same run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes of the simulation: turns, pauses, deaths, clocks."""
+"""Processes of the simulation: turns of their event loops, pauses, kills, clocks."""
 
 from __future__ import annotations
 

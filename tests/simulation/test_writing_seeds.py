@@ -1,4 +1,6 @@
-"""Clusters whose members write, by seed: cursors have the rows of their snapshots, nothing is lost, and a seed is a run."""
+"""Simulations of clusters whose members write, one for each seed: cursors return the rows of their snapshots, no commit
+is lost, and a seed always gives the same run.
+"""
 
 from __future__ import annotations
 

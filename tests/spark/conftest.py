@@ -1,4 +1,4 @@
-"""One JVM for the Sparks of this folder."""
+"""One JVM for all Sparks of this folder."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from support import lent_jvm
 
 @pytest.fixture(scope="session", autouse=True)
 def jvm() -> Iterator[None]:
-    """The JVM that all Sparks here borrow (`support.lent_jvm`): what it has loaded and compiled for one test it has for the next.
-    So they go to one process of a run. Nothing is left when it has ended: neither a process nor a thread of PySpark's."""
+    """The JVM that all Sparks here borrow (`support.lent_jvm`): the classes that one test has loaded and compiled serve
+    the next. Therefore these tests run in one process. At the end it is asserted that neither a process nor a thread of
+    PySpark is left.
+    """
     yield
     process = lent_jvm.lent_process()
     family = [] if process is None else [psutil.Process(process), *psutil.Process(process).children(recursive=True)]

@@ -1,1 +1,3 @@
-"""Helpers that tests of several folders share: servers as processes, clients, scripts, worlds and oracles."""
+"""Helpers that tests of several folders share: servers as processes, clients, scripts, simulated worlds and test
+oracles.
+"""

@@ -1,4 +1,4 @@
-"""What a server answers to a statement, and what differs between two servers' answers."""
+"""The answers of servers to statements, and the comparison of two servers' answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server said: an SQLSTATE, or columns (name, type OID) and rows as text."""
+    """A server's answer to a statement: an SQLSTATE, or columns (name, type OID) and rows as text."""
 
     sqlstate: str | None = None
     columns: tuple[tuple[str, int], ...] = ()
@@ -32,7 +32,7 @@ def ask(connection: Connection, statement: str) -> Answer:
 
 
 def answered(connection: Connection, statement: str) -> Answer:
-    """As `ask`, but an error is raised."""
+    """Return the answer to a statement, as `ask` does, but raise psycopg.Error if the server reports an error."""
     result = connection.execute(statement.encode()).pgresult
     assert result is not None
     columns = tuple(((result.fname(i) or b"").decode(), result.ftype(i)) for i in range(result.nfields))
@@ -44,7 +44,7 @@ def answered(connection: Connection, statement: str) -> Answer:
 
 
 def value(connection: Connection, query: str, *arguments: Any) -> Any:
-    """What the one row of one column has that a query gives."""
+    """Return the value of a query that returns one row of one column."""
     [(found,)] = connection.execute(query.encode(), arguments or None).fetchall()
     return found
 
@@ -60,9 +60,11 @@ def _same_value(oid: int, a: str | None, b: str | None, *, trailing_zeros: bool)
 
 
 def differences(want: Answer, got: Answer, ordered: bool, *, trailing_zeros: bool = True) -> str | None:
-    """What `got` has that PostgreSQL's answer, `want`, has not, in words, or None. Rows that are not `ordered` compare as a
-    multiset; floats may differ in the last digits, since their sums depend on the order of addition.
-    trailing_zeros: whether those of numerics count."""
+    """Compare an answer, `got`, with PostgreSQL's, `want`. Returns the first difference in words, or None if there is
+    none. Rows that are not `ordered` are compared as a multiset. Floats may differ in their last digits, because sums
+    depend on the order of addition.
+    trailing_zeros: whether the trailing zeros of numerics are compared.
+    """
     if want.sqlstate != got.sqlstate:
         return f"SQLSTATE {got.sqlstate}, PostgreSQL says {want.sqlstate}"
     if want.columns != got.columns:

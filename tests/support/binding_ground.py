@@ -1,6 +1,6 @@
-"""A catalog for tests of the binder alone: tables from their DDL, no files behind them.
+"""A catalog for tests of the binder alone: tables made from their DDL, without files.
 
-The DDL is written once and read twice, by our parser and, where a test asks it, by a real PostgreSQL.
+The DDL is written once. Our parser reads it, and a real PostgreSQL does too where a test asks for that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A real Chromium: Debian's package, driven by Playwright, which downloads none of its own.
+"""A real Chromium: Debian's package, driven by Playwright, which downloads no browser itself.
 
 with chromium() as browser, watched_page(browser) as page:
     page.goto(...)
@@ -27,7 +27,7 @@ expect.set_options(timeout=_PATIENCE_MS)
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Skips the test where Chromium is not installed."""
+    """Start Chromium. Skips the test where it is not installed."""
     program = shutil.which("chromium")
     require(program)
     # Chromium's sandbox refuses to run for root.
@@ -42,7 +42,7 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def watched_page(browser: Browser, **options: Any) -> Iterator[Page]:
-    """A page of its own, on which nothing may go wrong (`watched`)."""
+    """Open a new page on which no error may occur (`watched`)."""
     context = browser.new_context(**options)
     page = context.new_page()
     page.set_default_timeout(_PATIENCE_MS)
@@ -55,7 +55,9 @@ def watched_page(browser: Browser, **options: Any) -> Iterator[Page]:
 
 @contextmanager
 def watched(page: Page) -> Iterator[None]:
-    """Nothing goes wrong on the page: no exception in a script, and nothing that the content security policy refuses."""
+    """Assert that no error occurs on the page: no exception in a script, and no request that the content security
+    policy refuses.
+    """
     wrong: list[str] = []
 
     def hear(message: ConsoleMessage) -> None:
@@ -76,7 +78,9 @@ def watched(page: Page) -> Iterator[None]:
 
 
 def clear(page: Page, width: int, height: int) -> None:
-    """Leave nothing of what was done with a page: no document, no connection, no cookie, the size and colours of a new one."""
+    """Reset a page to the state of a new one: no document, no connection and no cookie remains, and the size and
+    colours are a new page's.
+    """
     page.goto("about:blank")
     page.context.clear_cookies()
     page.set_viewport_size({"width": width, "height": height})

@@ -1,7 +1,8 @@
-"""The same objects in a member and in a database of PostgreSQL 15, for clients that browse: their answers must be the same.
+"""The same objects in a member and in a database of PostgreSQL 15, for clients that browse the catalog: both must give
+the same answers.
 
-Names that need quotes, patterns that match more than they seem to, keys of several columns, types of users, comments and
-privileges: whatever a getter of a driver has a column for.
+The objects have names that need quotes, names that match LIKE patterns in unexpected ways, keys of several columns,
+user-defined types, comments and privileges: everything for which a driver's metadata functions have a column.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ grant usage on schema shop to browsed_reader;
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a client connects to one of the two."""
+    """The address at which a client connects to one of the two servers."""
 
     port: int
     host: str = "127.0.0.1"
@@ -87,7 +88,9 @@ class Place:
 
 @contextmanager
 def browsed(folder: Path, postgres: PostgresServer, more: str = "") -> Iterator[tuple[Place, Place]]:
-    """A member and a PostgreSQL with the objects, in this order. more: statements beside them, for both."""
+    """Create the objects in a member and in a PostgreSQL. Returns where to connect to each, in this order. more:
+    additional statements, which both run.
+    """
     try:
         with local_member(folder) as member, postgres.database(DATABASE):
             places = Place(member.port), Place(postgres.port)

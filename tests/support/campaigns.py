@@ -1,6 +1,6 @@
-"""Sizes of campaigns: tests whose work is as many seeds, rounds or questions as there is time for.
+"""Sizes of campaigns: tests that run as many seeds, rounds or questions as time allows.
 
-By hand they are whole. `CAMPAIGNS=5`, as `.ci/run` sets it, runs a fifth of each: the same fifth in every run.
+Run by hand, they run in full. `CAMPAIGNS=5`, as `.ci/run` sets it, runs a fifth of each: the same fifth in every run.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _Case = TypeVar("_Case")
 
 
 def part(cases: Sequence[_Case]) -> Sequence[_Case]:
-    """Return the cases of a campaign that run. At least one."""
+    """Return the cases of a campaign that this run includes; at least one."""
     return cases[::PARTS]
 
 
 def long_seeds(seeds: Sequence[int]) -> list[Any]:
-    """The seeds of a campaign that run, as parameters of long tests. At least one."""
+    """Return the seeds of a campaign that this run includes, at least one, as parameters marked as long tests."""
     return [pytest.param(seed, marks=pytest.mark.long) for seed in part(seeds)]

@@ -1,7 +1,8 @@
-"""A process of its own that commits tables to a shared catalog: `python -m support.catalog_writer LOCATION PREFIX COUNT`.
+"""A separate process that commits tables to a shared catalog: `python -m support.catalog_writer LOCATION PREFIX COUNT`.
 
-It adds COUNT tables `PREFIX_0` ..., each in a commit, and drops and adds `contended` in a transaction after each, again
-and again until it gets through. Prints the OIDs that it was given and how often it lost, one number a line.
+It adds COUNT tables `PREFIX_0` ..., each in its own commit. After each it drops and creates `contended` in one
+transaction, and retries until that commits. It prints the OIDs that it was given and how many of these transactions it
+lost, one number a line.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def table(oid: int, name: str) -> Table:
 
 
 def replace_contended(catalog: SessionCatalog, oid: int) -> bool:
-    """Drop and create in one transaction; False where another process was faster."""
+    """Drop and create the table in one transaction. Returns False if another process committed first."""
     catalog.begin()
     try:
         present = catalog.current().resolve("public", "contended", ())

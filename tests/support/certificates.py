@@ -1,4 +1,4 @@
-"""Certificates for tests, made by openssl(1): authorities, and members' certificates that they sign."""
+"""Certificates for tests, made by openssl(1): certificate authorities, and members' certificates that they sign."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
 
 class Authority:
-    """An authority in a folder of its own."""
+    """A certificate authority with its own folder."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
@@ -24,7 +24,9 @@ class Authority:
                  "-out", self.certificate)  # fmt: skip
 
     def issue(self, member: str, *, names: str | None = None, days: int = 2, purpose: str | None = None) -> TlsFiles:
-        """A member's files. names: its subject alternative names, as openssl takes them; DNS:<member> if not given."""
+        """Issue a member's certificate. Returns its files. names: the subject alternative names, as openssl takes them;
+        DNS:<member> if not given.
+        """
         stem = f"{member}-{next(self._numbers)}"
         key, request, certificate = (self.folder / f"{stem}.{kind}" for kind in ("key", "csr", "crt"))
         extensions = ["-addext", f"subjectAltName={names or f'DNS:{member}'}"]

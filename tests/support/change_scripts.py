@@ -1,8 +1,9 @@
-"""Random statements that change rows, and how what came of them is compared with PostgreSQL's.
+"""Random statements that change rows, and the comparison of their effects with PostgreSQL's.
 
-Each script is a seed: transactions with savepoints, statements of every kind over two tables with keys, a check and a foreign
-key between them. Where several rows break constraints, which of them is told of depends on the order in which rows are found and
-judged, so that of errors of class 23 the class is compared. Rows are compared without their order.
+Each script is a seed: transactions with savepoints, and statements of every kind over two tables with keys, a check and
+a foreign key between them. Where several rows violate constraints, the order in which rows are found and checked
+decides which violation is reported. Therefore only the class of errors of class 23 is compared. Rows are compared
+without their order.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _KINDS = {"id": "int", "pid": "int", "a": "int", "b": "text", "c": "numeric", "d
 
 
 class Script:
-    """Writes statements, the same ones for the same seed."""
+    """Generates statements; a seed always gives the same ones."""
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
@@ -186,7 +187,7 @@ class Script:
 
 
 def compare(script: Script, statements: int, ours: psycopg.Connection[Any], theirs: psycopg.Connection[Any]) -> None:
-    """Run so many statements on both, over tables made anew."""
+    """Create the tables anew on both servers, run `statements` statements on both, and compare."""
     done: list[str] = []
     for statement in ("drop table if exists c, p", *TABLES):
         for connection in (ours, theirs):

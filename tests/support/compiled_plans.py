@@ -1,4 +1,4 @@
-"""Logical plans of every node and every kind of expression, each with the rows that PostgreSQL 15 gives for it.
+"""Logical plans with every node and every kind of expression, each with the rows that PostgreSQL 15 returns for it.
 
 Golden tests compile them for both engines; other tests run them on DuckDB and on Spark and compare the rows.
 """
@@ -108,7 +108,7 @@ TEXTS = of(t.array_of(t.TEXT))
 
 
 class Data(Plans):
-    """Plans over the two tables, whose files lie in `folder`."""
+    """Plans over the two tables, whose files are in `folder`."""
 
     def __init__(self, folder: str = "/data") -> None:
         super().__init__()
@@ -125,7 +125,7 @@ class Data(Plans):
         return Join(left.columns + right.columns, kind, left, right, condition, **more)
 
     def nations_of_regions(self, kind: JoinKind = "inner") -> tuple[Join, tuple[Column, ...]]:
-        """Nations joined with their regions: columns nation id, name, region, region id, name."""
+        """Return a join of nations with their regions. Its columns: nation id, name, region, region id, name."""
         left, right = self.nations(), self.regions()
         return (join := self.joined(kind, left, right, eq(left.columns[2], right.columns[0]))), join.columns
 
@@ -152,7 +152,9 @@ def write_tables(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class PlanCase:
-    """rows: what PostgreSQL gives, in order where `ordered`. lacking: the engine that has to refuse it."""
+    """A plan with its expected result. rows: the rows that PostgreSQL returns, in order where `ordered`. lacking: the
+    engine that has to refuse the plan.
+    """
 
     build: Callable[[Data], Node]
     rows: list[tuple[Any, ...]]
@@ -202,7 +204,7 @@ def computed_twice_becomes_a_derived_table(d: Data) -> Node:
 
 @case([(3,), (4,), (5,), (6,)])
 def no_condition_is_brought_into_a_barrier(d: Data) -> Node:
-    """The second condition fails for a row that the first takes away."""
+    """The second condition fails for a row that the first condition removes."""
     reader = d.nations()
     view = replace(
         d.emit(reader, ref(reader.columns[0]), where=call(GT, ref(reader.columns[0]), const(2))), barrier=True
@@ -300,7 +302,7 @@ def full_join(d: Data) -> Node:
 
 @case([(4, None), (5, None), (6, None), (1, 1), (2, 1), (3, None)])
 def null_supplying_side_gives_nulls(d: Data) -> Node:
-    """A constant computed on the right must not be seen where nothing matches."""
+    """A constant computed on the right side must be null where no row matches."""
     left, right = d.nations(), d.regions()
     marked = d.emit(right, ref(right.columns[0]), const(1), where=call(LT, ref(right.columns[0]), const(3)))
     condition = And(BOOL, (eq(left.columns[0], marked.columns[0]), call(LT, ref(left.columns[0]), const(3))))
@@ -367,7 +369,7 @@ def not_in_with_null(d: Data) -> Node:
 
 @case([(2,)])
 def not_in_beside_or(d: Data) -> Node:
-    """NOT IN that is unknown must not pass for true, wherever it stands."""
+    """NOT IN that evaluates to unknown must not count as true, wherever it stands."""
     values = d.values([1], [2], [3])
     x = ref(values.columns[0])
     member = Subquery(BOOL, SubqueryKind.IN, d.values([1], [None]), (x,))
@@ -696,7 +698,7 @@ def sets_in_the_select_list(d: Data) -> Node:
 
 @case([(1, 1), (2, 1), (1, 2), (2, 2), (1, 3), (2, 3)], ordered=True)
 def sets_over_rows_in_order(d: Data) -> Node:
-    """Rows of one set are alike in the required order."""
+    """The rows that a set-returning function makes of one input row are equal in the required sort order."""
     values = d.values([3], [1], [2])
     key_ = values.columns[0]
     in_order = Limit((key_,), values, requirement=(key(key_),))

@@ -1,4 +1,4 @@
-"""docker-compose.yml as tests read it."""
+"""The contents of docker-compose.yml, for tests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SECRET = "a secret that only this cluster knows"
 
 
 def compose() -> dict[str, Any]:
-    """The file, with its variables filled in."""
+    """Return the parsed file, with its variables substituted."""
     text = re.sub(r"\$\{CLUSTER_SECRET[^}]*\}", SECRET, (ROOT / "docker-compose.yml").read_text())
     found: dict[str, Any] = yaml.safe_load(text)
     return found
 
 
 def member_names() -> list[str]:
-    """Services that run `sluice serve`."""
+    """Return the names of the services that run `sluice serve`."""
     return [name for name, service in compose()["services"].items() if "serve" in service.get("command", ())]
 
 

@@ -1,4 +1,6 @@
-"""A client of the console's API: requests as a browser's page makes them, with its cookie, and a websocket."""
+"""A client of the console's API: it sends requests with a cookie, as the console's page in a browser does, and opens a
+websocket.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _SECONDS = 60
 
 
 class ConsoleClient:
-    """url: of the console. tls: for https. headers: more of every request."""
+    """A client of one console. url: the console's address. tls: the TLS context for https. headers: additional headers
+    of every request.
+    """
 
     def __init__(self, url: str, tls: ssl.SSLContext | None = None, headers: Mapping[str, str] | None = None) -> None:
         address = urlsplit(url)
@@ -35,7 +39,7 @@ class ConsoleClient:
     def ask(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, Any]:
-        """The status, and what the JSON says; the text where it is none."""
+        """Send a request. Returns the status and the decoded JSON body, or the body as text if it is not JSON."""
         if self.tls is None:
             connection = http.client.HTTPConnection(self.host, self.port, timeout=_SECONDS)
         else:
@@ -73,14 +77,14 @@ class ConsoleClient:
 
     @contextmanager
     def live(self, headers: Mapping[str, str] | None = None) -> Iterator[LiveSocket]:
-        """/api/live."""
+        """Open the websocket /api/live."""
         with socket.create_connection((self.host, self.port), timeout=_SECONDS) as raw:
             own = {**({"Cookie": self.cookie} if self.cookie else {}), **self.headers, **(headers or {})}
             yield LiveSocket(raw, f"{self.host}:{self.port}", own)
 
 
 class LiveSocket:
-    """closed: the code with which the server has closed it."""
+    """A websocket of the console. closed: the code with which the server closed it."""
 
     def __init__(self, raw: socket.socket, host: str, headers: Mapping[str, str]) -> None:
         self.raw = raw
@@ -96,7 +100,7 @@ class LiveSocket:
         self.raw.sendall(self._connection.send(TextMessage(json.dumps({"follow": query}))))
 
     def next(self) -> dict[str, Any] | None:
-        """The next message; None once it is closed."""
+        """Return the next message, or None once the socket is closed."""
         while self.closed is None:
             for event in self._connection.events():
                 match event:
@@ -119,7 +123,7 @@ class LiveSocket:
         return None
 
     def _receive(self) -> bool:
-        """Whether there was anything."""
+        """Receive bytes from the socket. Returns whether any arrived."""
         received = self.raw.recv(1 << 16)
         if received:
             self._connection.receive_data(received)
@@ -128,7 +132,7 @@ class LiveSocket:
         return bool(received)
 
     def until(self, key: str) -> Any:
-        """The next message with this key."""
+        """Return the value under `key` of the next message that has this key."""
         while (message := self.next()) is not None:
             if key in message:
                 return message[key]

@@ -1,4 +1,4 @@
-"""Reads DataRow messages back, value by value: the slow and obvious counterpart of the encoder, for tests."""
+"""A decoder of DataRow messages, value by value: the slow and obvious counterpart of the encoder, for tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MANY = 17
 
 
 def encoded_rows(encoder: RowEncoder, batch: pa.RecordBatch) -> list[list[bytes | None]]:
-    """The rows as the encoder gives them; asserts that it gives the same ones for many of them at once."""
+    """Return the rows as the encoder writes them. Asserts that encoding many of them at once gives the same bytes."""
     few = bytes(encoder.encode(batch))
     several: Any = pa.Table.from_batches([batch] * _MANY).combine_chunks().to_batches()
     assert b"".join(bytes(encoder.encode(part)) for part in several) == few * _MANY
@@ -22,7 +22,7 @@ def encoded_rows(encoder: RowEncoder, batch: pa.RecordBatch) -> list[list[bytes 
 
 
 def read_rows(stream: bytes | memoryview) -> list[list[bytes | None]]:
-    """The values of each row of a stream of DataRow messages; asserts every length on the way."""
+    """Return the values of each row of a stream of DataRow messages. Asserts every length on the way."""
     data = bytes(stream)
     rows, at = [], 0
     while at < len(data):

@@ -1,4 +1,4 @@
-"""Delta tables written by hand: a log of one commit, with what `deltalake` itself does not write."""
+"""Delta tables whose logs are written by hand: one commit, with features that `deltalake` does not write."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def by_hand(
     partition_by: Sequence[str] = (),
     **configuration: str,
 ) -> None:
-    """A log of one commit."""
+    """Write a Delta log of one commit."""
     schema = json.dumps({"type": "struct", "fields": [{"nullable": True, "metadata": {}, **f} for f in fields]})
     actions: list[Any] = [
         {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2, **protocol}},
@@ -47,7 +47,9 @@ ID = {"name": "id", "type": "long"}
 
 
 def _bitmap(deleted: Sequence[int]) -> bytes:
-    """Delta's RoaringBitmapArray of rows below 2**32: an array container for each 65,536 rows, a bitset where they are many."""
+    """Return Delta's RoaringBitmapArray of row numbers below 2**32. Each 65,536 rows have an array container, or a
+    bitset if many of them are deleted.
+    """
     rows = np.array(deleted, np.uint32)
     keys = np.unique(rows >> 16)
     parts = [(rows[rows >> 16 == key] & 0xFFFF).astype("<u2") for key in keys]
@@ -74,13 +76,15 @@ _Z85 = str.maketrans(_B85, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP
 
 
 def vector_of(*deleted: int) -> dict[str, Any]:
-    """A deletion vector within the log."""
+    """Return a deletion vector that is stored in the log."""
     whole = _bitmap(deleted)
     return {"storageType": "i", "pathOrInlineDv": _z85(whole), "sizeInBytes": len(whole), "cardinality": len(deleted)}
 
 
 def vector_in_file(folder: Path, *deleted: int) -> dict[str, Any]:
-    """A deletion vector in a file of its own in the table's folder, after another that nothing refers to."""
+    """Write a deletion vector to a file in the table's folder. The file contains another vector before it, which
+    nothing refers to.
+    """
     number, whole, other = uuid.uuid4(), _bitmap(deleted), _bitmap([7])
     folder.mkdir(parents=True, exist_ok=True)
     written = [struct.pack(">I", len(data)) + data + struct.pack(">I", zlib.crc32(data)) for data in (other, whole)]

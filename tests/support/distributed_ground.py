@@ -1,4 +1,4 @@
-"""Statements planned for several members and run in one process: tables in files, a catalog of them, answers to compare."""
+"""Distributed plans that run in one process: tables in files, a catalog of them, and the comparison of answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ CONTEXT = {"now": 1_700_000_000_000_000, "statement_timestamp": 1_700_000_000_00
 
 @dataclass(frozen=True)
 class Layout:
-    """Tables in files, planned from member a. pinned: files to members. By default nothing is too small to be hashed."""
+    """Tables in files, with queries planned from member a. pinned: assigns files to members. By default no table is too
+    small to be repartitioned by hash.
+    """
 
     tables: dict[str, Table]
     mirror_limit: int = 0
@@ -44,7 +46,7 @@ class Layout:
     gather_limit: int = 0
 
     def plan(self, text: str) -> Root:
-        """The optimised plan of one query. Raises SqlError."""
+        """Return the optimised plan of one query. Raises SqlError."""
         (query,) = parse(text)
         assert isinstance(query, Query)
         context = BindContext(FixedCatalog(self.tables), ("public",), InputSettings(), ParameterTypes(()))
@@ -58,18 +60,18 @@ class Layout:
 
 
 def table(name: str, files: Sequence[str], file_format: FileFormat = "parquet", **options: str) -> Table:
-    """A table over files, its columns as the first of them has them."""
+    """Return a table over files, with the columns of the first file."""
     columns = infer_columns(tuple(files), file_format, options)
     return Table(20_000 + sum(map(ord, name)), "public", name, columns, file_format, files[0], tuple(files), 1, options)
 
 
 def on_one(plan: Root) -> PhysicalPlan:
-    """The plan as one fragment, from whole tables."""
+    """Return the plan as one fragment, which reads whole tables."""
     return PhysicalPlan("a", (Fragment(1, plan, (Instance("a"),)),), (), "")
 
 
 def answer(plan: PhysicalPlan, final: Root, database: LocalDatabase, parameters: Sequence[Any] = ()) -> Answer:
-    """What comes of it: an SQLSTATE, or rows as text."""
+    """Run a physical plan. Returns its answer: an SQLSTATE, or rows as text."""
     bindings = Bindings(dict(enumerate(parameters, 1)), CONTEXT)
     try:
         rows = PhysicalRunner(database).run(plan, bindings)
@@ -82,14 +84,16 @@ def answer(plan: PhysicalPlan, final: Root, database: LocalDatabase, parameters:
 
 
 def same(layout: Layout, database: LocalDatabase, text: str) -> PhysicalPlan:
-    """Run a query distributed and whole, and compare; the physical plan."""
+    """Run a query both distributed and as one fragment, and assert that the answers are the same. Returns the physical
+    plan.
+    """
     physical = layout.distributed(text)
     answers_alike(layout, database, text, physical)
     return physical
 
 
 def answers_alike(layout: Layout, database: LocalDatabase, text: str, physical: PhysicalPlan) -> None:
-    """Compare what comes of a physical plan with what comes of the query run whole."""
+    """Assert that a physical plan gives the same answer as the query run as one fragment."""
     plan = layout.plan(text)
     different = differences(answer(on_one(plan), plan, database), answer(physical, plan, database), False)
     assert different is None, f"{text}\n{different}"

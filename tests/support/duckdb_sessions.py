@@ -1,7 +1,7 @@
 """A small engine over DuckDB for tests of the server alone: real statements, real streams, real cancellation.
 
-It is an `engine.session.engine_session.EngineSession` with PostgreSQL's parser and settings and DuckDB's SQL and types. It counts
-what is open, so that a test can see that nothing was left behind.
+It implements `engine.session.engine_session.EngineSession` with PostgreSQL's parser and settings and DuckDB's SQL and
+types. It counts what is open, so that a test can assert that nothing was left behind.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _translate(error: duckdb.Error) -> SqlError:
 
 
 class Counters:
-    """What is open now, and what has happened, over all sessions of an engine."""
+    """Counts of what is open now, and a log of what has happened, over all sessions of an engine."""
 
     def __init__(self) -> None:
         self.sessions = self.executions = self.transactions = self.interrupted = 0
@@ -80,7 +80,7 @@ class Counters:
 
 
 class Stream:
-    """One query's batches (`engine.contracts.batch_stream.BatchStream`)."""
+    """The batches of one query (`engine.contracts.batch_stream.BatchStream`)."""
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, columns: Sequence[ResultColumn], counters: Counters) -> None:
         self._cursor: duckdb.DuckDBPyConnection | None = cursor
@@ -330,7 +330,9 @@ class DuckSession:
 
 
 class DuckEngine:
-    """Sessions over one in-memory database. `session` is an `engine.session.engine_session.SessionFactory`."""
+    """An engine whose sessions share one in-memory database. `session` is an
+    `engine.session.engine_session.SessionFactory`.
+    """
 
     def __init__(self, rows_per_batch: int = 10_000) -> None:
         self.database = duckdb.connect(":memory:", config={"threads": 2})
@@ -349,7 +351,9 @@ _PLAN = ResultColumn("QUERY PLAN", SqlType(t.TEXT))
 
 
 def _text(query: s.Query) -> str:
-    """The query's text; of the arguments of an EXECUTE, which have no text of their own, what sqlglot makes of them."""
+    """Return the query's text. The arguments of an EXECUTE have no text of their own; for these, return the SQL that
+    sqlglot generates.
+    """
     return query.tree.sql("duckdb") if query.text.startswith("execute") else query.text
 
 
@@ -362,7 +366,7 @@ def _duck_name(pg: t.PgType) -> str:
 
 
 def _parameters(text: str, oids: Sequence[int]) -> tuple[t.PgType, ...]:
-    """$1::int4 is an int4; what says nothing is a text."""
+    """Infer the parameters' types: `$1::int4` is an int4; a parameter without a cast is a text."""
     count = max((int(n) for n in re.findall(r"\$(\d+)", text)), default=0)
     told = {int(n): name for n, name in re.findall(r"\$(\d+)::(\w+)", text)}
     return tuple(

@@ -1,9 +1,10 @@
-"""Random statements that aim at errors of data: overflow, division by zero, NaN, infinity, empty texts and arrays, texts that a
-cast does not read; behind CASE, AND, OR, COALESCE and NULLIF, which keep an error away where they do in PostgreSQL.
+"""Random statements that provoke data errors: overflow, division by zero, NaN, infinity, empty texts and arrays, texts
+that a cast cannot parse. Some stand behind CASE, AND, OR, COALESCE and NULLIF, which prevent an error where they do in
+PostgreSQL.
 
-The grammar is a table: a template for each way to make a value of a type, in which `{int}` stands for any integer. A statement asks
-of one row of `edge`, so that it has one answer or one error, whatever the order of rows. `judge_errors` compares it.
-`support.guarded_cases` has statements in which nothing is left to chance.
+The grammar is a table: a template for each way to make a value of a type, in which `{int}` stands for any integer. A
+statement reads one row of `edge`, so that it has one answer or one error, whatever the order of rows. `judge_errors`
+compares it. The statements of `support.guarded_cases` are not random.
 """
 
 from __future__ import annotations
@@ -276,7 +277,7 @@ _COLUMN: Final = re.compile(r"\b(id|i|z|m|s|l|n|f|g|x|y|d|ts|iv|a)\b")
 
 
 class ErrorCases:
-    """Writes statements, the same ones for the same seed. depth: how deep expressions nest."""
+    """Generates statements; a seed always gives the same ones. depth: the maximum nesting depth of expressions."""
 
     def __init__(self, seed: int, *, depth: int = 2) -> None:
         self._chance = random.Random(seed)
@@ -312,8 +313,11 @@ class ErrorCases:
 
 
 def judge_errors(want: Answer, got: Answer) -> str | None:
-    """What is wrong with our answer, in words. Where PostgreSQL answers, so must we. Where it has an error of data, another one is
-    right too, and rows are, since a value need not be computed that nobody looks at."""
+    """Return in words why our answer is wrong, or None if it is right. If PostgreSQL returns rows, ours must be the
+    same; an error is right only if the feature is not supported (0A000). If PostgreSQL reports an error of class 21, 22
+    or 54, any other error is right too, and so are rows, because a value that is not needed need not be computed. An
+    internal error is always wrong.
+    """
     if got.sqlstate is not None and got.sqlstate.startswith(BROKEN):
         return f"SQLSTATE {got.sqlstate}"
     if got.sqlstate in (want.sqlstate, "0A000") or (want.sqlstate or "")[:2] in ("21", "22", "54"):
@@ -322,7 +326,7 @@ def judge_errors(want: Answer, got: Answer) -> str | None:
 
 
 def _over_a_group(leaf: str) -> str:
-    """The leaf over an aggregate of its column."""
+    """Return the leaf with its column replaced by an aggregate of the column."""
     return (
         "bool_and(b)"
         if leaf == "b"

@@ -1,4 +1,4 @@
-"""What EXPLAIN ANALYZE says that operators gave, and tables to ask it of."""
+"""The operators' row counts in EXPLAIN ANALYZE, and tables to run it on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 def make_tables(connection: Connection) -> None:
-    """`t` of 5000 rows and `u` of 20."""
+    """Create `t` with 5000 rows and `u` with 20."""
     connection.execute("create table t (a int, b int, s text)")
     connection.execute("insert into t select i, i % 10, 'w' || i % 17 from generate_series(1, 5000) i")
     connection.execute("create table u (k int, v int)")
@@ -21,7 +21,7 @@ def make_tables(connection: Connection) -> None:
 def explained_rows(
     connection: Connection, query: str, options: str = "analyze, costs off"
 ) -> list[tuple[str, int | None]]:
-    """(operator, its actual rows) from the top."""
+    """Return (operator, its actual rows) for each operator, from the top."""
     found = []
     for (line,) in connection.execute(f"explain ({options}) {query}".encode()):
         match = re.match(r" *(?:->  )?([A-Z][A-Z ]+[A-Z])(?:  \(actual rows=(\d+)\))?$", line)

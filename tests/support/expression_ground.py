@@ -1,6 +1,6 @@
-"""A scope with a column of every type, to bind single expressions in: for tests of the expression binder alone.
+"""A scope with a column of every type, in which tests of the expression binder bind single expressions.
 
-The query binder's place is taken by a small real one: FROM-less SELECTs of expressions over the enclosing scope.
+A small real binder replaces the query binder: it binds SELECTs of expressions without FROM over the enclosing scope.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _TYPES: Final[Mapping[str, SqlType]] = {
 
 
 class Ground:
-    """One statement's binder and scope. parameters: OIDs as a client declares them."""
+    """The binder and the scope of one statement. parameters: the OIDs that a client declares."""
 
     def __init__(self, parameters: Sequence[int] = (), settings: InputSettings | None = None) -> None:
         self.parameters = ParameterTypes(parameters)
@@ -84,7 +84,7 @@ class Ground:
         return Evaluator(columns, Values((), ((),)), emit), tuple(c.name for c in columns)
 
     def bind(self, sql: str) -> Expr:
-        """`select <sql>`, bound as an output column would be."""
+        """Bind `select <sql>` as an output column is bound."""
         (statement,) = parse(f"select {sql}")
         assert isinstance(statement, Query)
         return self.binder.settle(self.binder.bind(_bare(statement.tree.expressions[0]), self.scope))

@@ -1,9 +1,10 @@
-"""Statements that have an expression in every place where one may stand, and their comparison with PostgreSQL's answers.
+"""Statements that have an expression in every place where one may stand, and their comparison with PostgreSQL's
+answers.
 
-The places are templates: queries (`_SCALAR`, `_AGGREGATE`, `_WINDOW`), a prepared statement (`_PREPARED`), and a script that makes
-a table whose default, generated column, check and partial index say the expression, and changes its rows (`_CHANGES`). The
-operands are columns, constants, nulls, aggregates, columns of an outer query, and parameters. The expressions come from
-`support.expression_subjects`. To add a place, add a template.
+The places are templates: queries (`_SCALAR`, `_AGGREGATE`, `_WINDOW`), a prepared statement (`_PREPARED`), and a script
+that creates a table whose default, generated column, check and partial index contain the expression, and changes its
+rows (`_CHANGES`). The operands are columns, constants, nulls, aggregates, columns of an outer query, and parameters.
+The expressions come from `support.expression_subjects`. To add a place, add a template.
 """
 
 from __future__ import annotations
@@ -253,7 +254,7 @@ _TRAILING_ZEROS: Final = re.compile(r"(\.\d*?)0+(?!\d)")
 
 
 def questions(subject: Subject, rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Queries that have the expression in every place of a query; the first one is the plainest."""
+    """Generate queries that have the expression in every place of a query; the first one is the plainest."""
     parts = _parts(subject, rows)
     templates = {"scalar": _SCALAR, "aggregate": _AGGREGATE, "window": _WINDOW, "equality": _EQUALITY}[subject.kind]
     yield from (template.format_map(parts) for template in templates)
@@ -300,7 +301,7 @@ def _parts(subject: Subject, rows: Sequence[Sequence[str]]) -> Mapping[str, str]
 
 
 def prepared_script(subject: Subject) -> Iterator[str]:
-    """The expression over parameters."""
+    """Generate the statements that prepare and execute the expression over parameters."""
     templates = {"scalar": _PREPARED, "aggregate": _PREPARED_AGGREGATE, "window": _PREPARED_WINDOW}[subject.kind]
     parts = {
         "types": ", ".join(subject.types), "parameters": subject.of([f"${place + 1}" for place in range(len(subject.types))]),
@@ -310,8 +311,10 @@ def prepared_script(subject: Subject) -> Iterator[str]:
 
 
 def change_script(subject: Subject, result: str, rows: Sequence[Sequence[str]], *, generated: bool) -> Iterator[str]:
-    """Statements that define a table by a scalar expression and change its rows. result: a type that the expression can be assigned
-    to. generated: a stored column is of the expression, which is then immutable."""
+    """Generate statements that define a table by a scalar expression and change its rows. result: a type that the
+    expression can be assigned to. generated: whether the table has a stored generated column of the expression, which
+    is then immutable.
+    """
     parts = {
         **_parts(subject, rows), "result": result, "declared": subject.declared, "s": subject.relation(rows, "s"),
         "stored": f", g {result} generated always as ({subject.expression}) stored" if generated else "",
@@ -326,20 +329,22 @@ def change_script(subject: Subject, result: str, rows: Sequence[Sequence[str]], 
 
 
 def aggregated_change_script(subject: Subject, result: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Statements that change a table's rows by an aggregate or a window function. result: as in `change_script`."""
+    """Generate statements that change a table's rows by an aggregate or a window function. result: as in
+    `change_script`.
+    """
     parts = {**_parts(subject, rows), "result": result, "declared": subject.declared, "s": subject.relation(rows, "s")}
     templates = _AGGREGATE_CHANGES if subject.kind == "aggregate" else _WINDOW_CHANGES
     yield from (template.format_map(parts) for template in templates)
 
 
 def _comparable(statement: str, said: Said) -> tuple[str | None, list[str]]:
-    """The tag and the rows, in their order where the statement says one."""
+    """Return the command tag and the rows, in their order if the statement specifies one."""
     rows = [repr(row) for row in said.rows or ()]
     return said.tag, rows if _is_ordered(statement) else sorted(rows)
 
 
 def _is_ordered(statement: str) -> bool:
-    """Whether ORDER BY stands outside of parentheses."""
+    """Return whether the statement has an ORDER BY outside of parentheses."""
     rest, last = re.sub(r"'[^']*'", "", statement), ""
     while rest != last:
         rest, last = re.sub(r"\([^()]*\)", "", rest), rest
@@ -347,10 +352,12 @@ def _is_ordered(statement: str) -> bool:
 
 
 class Comparison:
-    """Asks both servers. What is refused by name is no difference. Where PostgreSQL has an error, only an internal one is: another
-    row's may come first. An error where PostgreSQL answers is one.
+    """Runs statements on both servers and compares the answers. A statement that we refuse as not supported (0A000) is
+    not a difference. Any other error where PostgreSQL returns rows is one. Where PostgreSQL reports an error, only an
+    internal error of ours is a difference, because the first error may be that of another row.
 
-    compared, refused: how many statements PostgreSQL answered, and which of these are refused here, with the message.
+    compared, refused: the number of statements that PostgreSQL answered, and those of them that we refuse, with the
+    message.
     """
 
     def __init__(self, ours: psycopg.Connection[Any], theirs: psycopg.Connection[Any]) -> None:
@@ -388,7 +395,9 @@ class Comparison:
         return change_script(subject, result, rows, generated=self._can_generate(subject, result))
 
     def _script(self, statements: Iterable[str]) -> Iterator[str]:
-        """It ends where the servers come apart: at the first difference or refusal."""
+        """Compare the statements of a script up to the first difference or refusal, after which the servers' states
+        differ.
+        """
         for statement in statements:
             refused = len(self.refused)
             told = list(self.told(statement))
@@ -408,7 +417,7 @@ class Comparison:
         return say(self._theirs, f"create table d ({subject.declared}, {stored})").error is None
 
     def told(self, statement: str) -> Iterator[str]:
-        """Return the difference of the answer in words, if it has one."""
+        """Run a statement on both servers and yield the difference of the answers in words, if there is one."""
         expected, told = say(self._theirs, statement), say(self._ours, statement)
         if expected.error is not None:
             if told.error is not None and (told.error[0] or "").startswith("XX"):
@@ -430,5 +439,5 @@ class Comparison:
 
 
 def _without_zeros(row: str) -> str:
-    """A row without the trailing zeros of its numbers."""
+    """Return a row without the trailing zeros of its numbers."""
     return re.sub(r"\.(?!\d)", "", _TRAILING_ZEROS.sub(r"\1", re.sub(r"\b0E-\d+", "0", row)))

@@ -1,6 +1,7 @@
-"""Expressions made from the function table: each function, operator, cast, aggregate and window function as a `Subject`.
+"""Expressions made from the function table: each function, operator, cast, aggregate and window function as a
+`Subject`.
 
-A subject is called with the columns `c0`, `c1` ... of a few rows, among which each argument is null by itself.
+A subject is called with the columns `c0`, `c1` ... of a few rows, among which each argument is null alone in one row.
 `support.expression_places` writes statements that have it in every place where an expression may stand.
 """
 
@@ -87,8 +88,14 @@ _COLUMN: Final = re.compile(r"\bc(\d)\b")
 
 @dataclass(frozen=True)
 class Subject:
-    """An expression over the columns `c0` ... of some rows. types: the columns'. first, second: literals, one for each column.
-    has_max: `max` takes each column. other: of `equality`, a third value. result: the expression's type, where it is told."""
+    """An expression over the columns `c0` ... of some rows.
+
+    types: the types of the columns.
+    first, second: literals, one for each column.
+    has_max: whether `max` accepts each column.
+    other: a third value, for subjects of the kind `equality`.
+    result: the expression's type, where the function table declares it.
+    """
 
     kind: Kind
     expression: str
@@ -100,20 +107,22 @@ class Subject:
     result: str = ""
 
     def over(self, name: str) -> str:
-        """The expression with other operands than the columns. name: has `{}` for a column's number."""
+        """Return the expression over other operands than the columns. name: an operand, with `{}` in place of the
+        column's number.
+        """
         return _COLUMN.sub(lambda match: name.format(match[1]), self.expression)
 
     def of(self, operands: Sequence[str]) -> str:
-        """The expression over one operand for each column."""
+        """Return the expression over one operand for each column."""
         return _COLUMN.sub(lambda match: operands[int(match[1])], self.expression)
 
     def of_relation(self, alias: str) -> str:
-        """The expression over the columns of a relation, named with it."""
+        """Return the expression over the columns of a relation, qualified with its alias."""
         return re.sub(r"\b(c\d|id)\b", rf"{alias}.\1", self.expression)
 
     @property
     def declared(self) -> str:
-        """The columns as CREATE TABLE says them."""
+        """The columns as CREATE TABLE declares them."""
         return ", ".join(f"{column} {name}" for column, name in zip(self.columns, self.types, strict=True))
 
     @property
@@ -125,7 +134,9 @@ class Subject:
 
     @property
     def lists(self) -> list[list[Sequence[str]]]:
-        """Rows for the columns. The second list is for functions that the second value of a type is an error for."""
+        """Lists of rows for the columns. The second list is for functions that raise an error for the second value of a
+        type.
+        """
         nulls = [
             ["null" if place == at else value for place, value in enumerate(self.first)]
             for at in range(len(self.types))
@@ -141,7 +152,9 @@ class Subject:
 
 
 def function_subjects() -> list[Subject]:
-    """Functions, operators and casts without a modifier, of a row of the function table each."""
+    """Return the functions, the operators and the casts without a type modifier; each comes from one row of the
+    function table.
+    """
     return [
         _subject("scalar", _scalar(row), row)
         for row in registry().rows
@@ -150,12 +163,12 @@ def function_subjects() -> list[Subject]:
 
 
 def cast_subjects() -> list[Subject]:
-    """A cast of each type to each type with a modifier. Which of them exist is PostgreSQL's to say."""
+    """Return a cast of each type to each type with a modifier. PostgreSQL decides which of them exist."""
     return [_cast(source, target) for source in VALUES for target in MODIFIED if not source.startswith("any")]
 
 
 def aggregate_subjects() -> list[Subject]:
-    """Aggregates, those with WITHIN GROUP among them, plain and of distinct values."""
+    """Return the aggregates, also those with WITHIN GROUP, plain and with DISTINCT."""
     rows = [row for row in registry().rows if _is_callable(row, ("aggregate", "ordered_set"))]
     plain = [_subject("aggregate", _aggregate(row, ""), row) for row in rows]
     single = [row for row in rows if row.kind == "aggregate" and len(row.args) == 1]
@@ -163,7 +176,7 @@ def aggregate_subjects() -> list[Subject]:
 
 
 def window_subjects() -> list[Subject]:
-    """Window functions, and each aggregate as one."""
+    """Return the window functions, and each aggregate as a window function."""
     rows = [
         row for row in registry().rows if row.kind == "window" and all(argument.name in VALUES for argument in row.args)
     ]
@@ -178,8 +191,9 @@ def window_subjects() -> list[Subject]:
 
 
 def nested_subjects(seed: int, count: int) -> list[Subject]:
-    """Expressions within each other: a function, an aggregate or a window function of a function's result. The same ones for the
-    same seed."""
+    """Return nested expressions: a function, an aggregate or a window function of a function's result. A seed always
+    gives the same ones.
+    """
     chance = random.Random(seed)
     scalars = [subject for subject in function_subjects() if len(subject.types) < 3]
     windows = [subject for subject in window_subjects() if subject.types]
@@ -203,7 +217,9 @@ def _by_result(subjects: Sequence[Subject]) -> Mapping[str, Sequence[Subject]]:
 
 
 def _nest(taker: Subject, place: int, giver: Subject) -> Subject:
-    """taker's expression with giver's in the place of one of its columns; giver's columns come last, but for the first."""
+    """Return the expression of `taker` with that of `giver` in place of one of its columns. The columns of `giver`
+    follow those of `taker`, except its first, which takes the replaced column's number.
+    """
     others = [f"c{number}" for number in range(len(taker.types), len(taker.types) + len(giver.types) - 1)]
     given = giver.of([f"c{place}", *others])
     columns = [f"({given})" if at == place else f"c{at}" for at in range(len(taker.types))]
@@ -218,7 +234,7 @@ def _nest(taker: Subject, place: int, giver: Subject) -> Subject:
 
 
 def equality_subjects() -> list[Subject]:
-    """Columns whose first two values are equal, in each place that compares values or keeps them apart."""
+    """Return columns whose first two values are equal, in each place that compares values or distinguishes them."""
     return [Subject("equality", "c0", [name], [first], [second], other=other) for name, first, second, other in EQUAL]
 
 
@@ -255,7 +271,7 @@ def _scalar(row: Function) -> str:
 
 
 def _target(name: str) -> str:
-    """The name of a cast's type, without a modifier."""
+    """Return the name of a cast's type, without a modifier."""
     return {"char": '"char"', "_text": "text[]"}.get(name, name)
 
 

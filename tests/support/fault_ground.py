@@ -1,4 +1,6 @@
-"""Members that a test may break: processes over one catalog and one table, and a wire between them that can be cut."""
+"""Members that a test may break: processes over one catalog and one table, and a network connection between them that
+can be cut.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ _SETTINGS = "-c sluice.engine=local -c sluice.distribution=always"
 
 
 class Wire:
-    """A TCP relay that a member is advertised behind. `cut` breaks what runs through it; `hold` lets nothing new through."""
+    """A TCP relay through which other members reach a member: its address is the one that the member advertises. `cut`
+    breaks the relayed connections; `hold` blocks new ones.
+    """
 
     def __init__(self) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -49,7 +53,7 @@ class Wire:
         self._threads[0].start()
 
     def cut(self, *, control: bool) -> int:
-        """Break the data connections, or all. How many there were."""
+        """Break the data connections, or all connections if `control`. Returns how many there were."""
         with self._lock:
             broken = [pair for pair in self._pairs if control or not pair[0]]
             self._pairs = [pair for pair in self._pairs if pair not in broken]
@@ -61,12 +65,12 @@ class Wire:
 
     @property
     def carries_data(self) -> bool:
-        """Whether a data connection runs through it."""
+        """Return whether a data connection runs through the relay."""
         with self._lock:
             return any(not control for control, _, _ in self._pairs)
 
     def hold(self, on: bool) -> None:
-        """Accept connections and carry none of them on, or do so again."""
+        """Accept connections without relaying them, or relay them again."""
         if on:
             self._open.clear()
         else:
@@ -124,7 +128,7 @@ class Wire:
 
 
 def _copy(source: socket.socket, sink: socket.socket) -> None:
-    """Until either end is gone; then both are."""
+    """Copy bytes until either end is closed; then close both."""
     with contextlib.suppress(OSError):
         while data := source.recv(1 << 16):
             sink.sendall(data)
@@ -134,9 +138,10 @@ def _copy(source: socket.socket, sink: socket.socket) -> None:
 
 
 class Ground:
-    """Where members are started: one catalog, a table `t` of `ROWS` rows in several files. Ends what it started.
+    """Starts members over one catalog with a table `t` of `ROWS` rows in several files. It ends every process that it
+    has started.
 
-    environment: further variables of all members.
+    environment: additional variables for all members.
     """
 
     def __init__(self, folder: Path, stack: ExitStack, environment: Mapping[str, str] = _NONE) -> None:
@@ -153,8 +158,13 @@ class Ground:
     def start(
         self, name: str, *seeds: str, wire: Wire | None = None, cluster: Mapping[str, str] = _NONE
     ) -> MemberProcess:
-        """A member. seeds: addresses. wire: what it is advertised behind. cluster: further keys of that section. Unless they say
-        otherwise (`STRICT`), it is lost when its connections break, as those of a process that is killed do, and not before."""
+        """Start a member. Unless `cluster` says otherwise (`STRICT`), other members consider it lost when its
+        connections break, as those of a killed process do, and not before.
+
+        seeds: addresses of other members.
+        wire: the relay whose address it advertises.
+        cluster: additional keys of the configuration section of this name.
+        """
         self._starts += 1
         data = self._folder / f"{name}-{self._starts}"
         data.mkdir()
@@ -176,7 +186,9 @@ class Ground:
     def three(
         self, wire: Wire | None = None, cluster: Mapping[str, str] = _NONE
     ) -> tuple[MemberProcess, MemberProcess, MemberProcess]:
-        """m1, m2 and m3, which know each other and the table. wire: before m1. cluster: as for `start`."""
+        """Start m1, m2 and m3, and wait until they know each other and the table. wire: the relay before m1. cluster:
+        as for `start`.
+        """
         m1 = self.start("m1", wire=wire, cluster=cluster)
         seed = wire.address if wire else mesh_address(m1)
         with m1.connect() as connection:
@@ -187,12 +199,12 @@ class Ground:
 
 
 def mesh_address(member: MemberProcess) -> str:
-    """Where other members find it."""
+    """Return the address at which other members reach this one."""
     return f"127.0.0.1:{member.mesh[1]}"
 
 
 def connect(member: MemberProcess, **more: Any) -> psycopg.Connection[Any]:
-    """A session whose queries are spread over all members, on their local engines."""
+    """Open a session whose queries are distributed over all members and run on their local engines."""
     return member.connect(**{"options": _SETTINGS, **more})
 
 
@@ -202,18 +214,20 @@ def states(member: MemberProcess) -> dict[str, str]:
 
 
 def wait_up(*together: MemberProcess) -> None:
-    """Until each knows all of them."""
+    """Wait until each of the members knows all of them."""
     for member in together:
         wait_until(lambda m=member: list(states(m).values()).count("up") == len(together))
 
 
 def held(member: MemberProcess) -> dict[str, int]:
-    """What a member holds for queries right now."""
+    """Return the counts of what a member holds for queries right now."""
     return {name: n for name, n in in_use(member).items() if name.partition(".")[0] in ("mesh", "local", "spark")}
 
 
 def data_sockets(member: MemberProcess, others: int) -> int:
-    """Connections of members to and from it, beyond a control connection for each of the others."""
+    """Return the number of connections between this member and others, without one control connection for each of the
+    others.
+    """
     own = {int(member.ready["listen"].rpartition(":")[2]), int(member.ready["console"].rstrip("/").rpartition(":")[2])}
     count = 0
     for connection in psutil.Process(member.pid).net_connections("tcp"):
@@ -223,7 +237,9 @@ def data_sockets(member: MemberProcess, others: int) -> int:
 
 
 def wait_clean(*members: MemberProcess, others: int | None = None) -> None:
-    """Until nothing of any query is left. others: how many live members each is connected to, where not to all of these."""
+    """Wait until the members hold nothing of any query. others: the number of live members that each is connected to,
+    if that is not the number of these members.
+    """
     for member in members:
         wait_until(lambda m=member: not held(m), found=partial(held, member))
         expected = len(members) - 1 if others is None else others
@@ -231,19 +247,19 @@ def wait_clean(*members: MemberProcess, others: int | None = None) -> None:
 
 
 def participants(connection: psycopg.Connection[Any], query: str = "select x, s from t") -> set[str]:
-    """The members that a query would run on."""
+    """Return the members that a query would run on."""
     plan = "\n".join(line for (line,) in connection.execute(f"explain (distsql) {query}").fetchall())
     return {name for name in ("m1", "m2", "m3") if name in plan}
 
 
 def wait_running(*members: MemberProcess) -> None:
-    """Until each takes part in a query."""
+    """Wait until each of the members takes part in a query."""
     for member in members:
         wait_until(lambda m=member: "mesh.queries" in held(m))
 
 
 class Running:
-    """A statement in a thread of its own; `result` waits for its rows or its error."""
+    """A statement that runs in its own thread; `result` waits for its rows or its error."""
 
     def __init__(self, connection: psycopg.Connection[Any], statement: str) -> None:
         self._connection, self._statement = connection, statement
@@ -268,6 +284,6 @@ class Running:
 
 
 def suspended(connection: psycopg.Connection[Any], rows: int = 10, name: str = "c") -> Iterator[Any]:
-    """A cursor over the whole table, of which that many rows were read."""
+    """Open a cursor over the whole table and fetch `rows` rows of it."""
     connection.execute(f"declare {name} cursor for select x, s from t")
     yield from connection.execute(f"fetch {rows} from {name}").fetchall()

@@ -1,10 +1,11 @@
-"""A console without a member behind it: the real page, and the API's answers from generated figures, over real HTTP and websockets.
+"""A console without a member: the real page, and API answers from generated figures, over real HTTP and websockets.
 
     with GeneratedConsole(World(members=8, statements=50)) as console:
         browser.goto(console.address)
 
-What a real cluster shows seldom or never is generated here: fifty statements over eight members, an edge without credit, Spark's
-tasks half done, names full of markup, a server that breaks off. The figures move with each answer, as real ones do.
+It generates what a real cluster shows seldom or never: fifty statements over eight members, an edge without credit,
+Spark's tasks half done, names full of markup, a server that closes its connections. As in a real cluster, the figures
+change with each answer.
 """
 
 from __future__ import annotations
@@ -42,9 +43,12 @@ group by 1, 2 order by 1, 2"""
 
 @dataclass
 class World:
-    """The contents of the console. members, statements: how many. step: grows with each answer, and all figures with it.
+    """The contents of the console.
 
-    overrides: by a statement's id, what differs from what is generated. cancelled: those that the page has cancelled.
+    members, statements: how many of each.
+    step: increases with each answer, and all figures increase with it.
+    overrides: the fields that differ from the generated ones, by a statement's id.
+    cancelled: the ids of the statements that the page has cancelled.
     """
 
     members: int = 3
@@ -81,7 +85,9 @@ class World:
         }
 
     def _past(self) -> list[dict[str, Any]]:
-        """The same objects each time: a long history would cost more to make than to show."""
+        """Return the ended statements: the same objects each time, because a long history would cost more to build than
+        to show.
+        """
         if not self._history:
             self._history = [self._finished(number) for number in range(self.finished)]
         return self._history
@@ -111,7 +117,9 @@ class World:
         return {"graph": self.graph(), "spark_jobs": jobs, **self.line(id_)}
 
     def graph(self) -> dict[str, Any]:
-        """A scan on each member, whose groups go by hash to each member, and from there in order to the first."""
+        """Return a plan graph: a scan on each member, whose groups are repartitioned by hash to all members and from
+        there sent in order to the first.
+        """
         scans = [self._scan(name) for name in self.names]
         groups = [self._groups(name) for name in self.names]
         last = [_operator(0, "FINAL", "", [1], 40), _operator(1, "RECEIVE", "Synchronizer: ordered by 1, 2", [], 40)]
@@ -194,9 +202,10 @@ def _operator(number: int, name: str, detail: str, inputs: list[int], rows: int 
 
 
 class GeneratedConsole:
-    """A context manager: serves a world on a free port, from a thread of its own. address: of the page.
+    """A context manager that serves a world on a free port, from its own thread. address: the page's address.
 
-    login: whether the API wants one. refusing: answers nothing any more (503), and its websockets have ended.
+    login: whether the API requires a login.
+    refusing: whether every request is answered with 503 and the websockets are closed.
     """
 
     def __init__(self, world: World, *, login: bool = False, interval: float = 0.25) -> None:

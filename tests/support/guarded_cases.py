@@ -1,7 +1,8 @@
-"""Statements in which a condition keeps an error from a row, in every place: PostgreSQL answers all of them.
+"""Statements in which a condition prevents an error for a row, in every place: PostgreSQL answers all of them without
+an error.
 
-The rows are those of `support.error_cases`. A guard is a CASE, an AND, an OR, a COALESCE or a NULLIF; what it keeps away is a
-division by zero, an overflow, a cast of a text that is no number. To add a guard or a place, add a line.
+The rows are those of `support.error_cases`. A guard is a CASE, an AND, an OR, a COALESCE or a NULLIF. It prevents a
+division by zero, an overflow, or a cast of a text that is not a number. To add a guard or a place, add a line.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ _CONDITION_PLACES: Final = (
 
 
 def guarded_statements() -> list[str]:
-    """Each guarded condition and value in each place."""
+    """Return statements that have each guarded condition and each guarded value in each place."""
     placed = [(value, place) for value in (*_GUARDED_VALUES, *_GUARDED_CONDITIONS) for place in _GUARD_PLACES]
     placed += [(condition, place) for condition in _GUARDED_CONDITIONS for place in _CONDITION_PLACES]
     return [place.replace("{e}", value) for value, place in placed]

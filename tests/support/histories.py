@@ -1,10 +1,12 @@
-"""Histories of transactions over lists, and the anomalies that are in them: the method of Elle (Kingsbury and Alvaro, VLDB 2020).
+"""Histories of transactions over lists, and the detection of anomalies in them: the method of Elle (Kingsbury and
+Alvaro, VLDB 2020).
 
-**Why lists.** Every append puts a value that nobody else appends behind a list. A read then tells not only what it saw but the
-order in which it came about, so that the order of versions, which a database does not show, can be read off a history.
+**Why lists.** Every append adds a value to the end of a list, and each value is appended only once. A read therefore
+returns not only a state but also the order of the appends that led to it. So the order of versions, which a database
+does not expose, can be derived from a history.
 
-**What is concluded.** For each list the longest one that was read gives the versions' order; any other read must be a beginning of
-it. Between transactions that took place there are dependencies (Adya, Liskov and O'Neil, ICDE 2000):
+**What is concluded.** For each list, the longest value that was read gives the order of versions; every other read must
+be a prefix of it. Committed transactions have these dependencies (Adya, Liskov and O'Neil, ICDE 2000):
 
 - `ww`: a appended the value right before b's;
 - `wr`: b read a list that ends with a's value;
@@ -12,23 +14,24 @@ it. Between transactions that took place there are dependencies (Adya, Liskov an
 
 | anomaly | what it is | forbidden from |
 |---|---|---|
-| G1a | a value of a transaction that did not take place was read | READ COMMITTED |
+| G1a | a value of a transaction that did not commit was read | READ COMMITTED |
 | G1b | a list was read that ends within another transaction's appends | READ COMMITTED |
 | G0 | a cycle of `ww` | READ COMMITTED |
 | G1c | a cycle of `ww` and `wr` | READ COMMITTED |
 | G-single | a cycle with one `rw`: read skew, lost update | REPEATABLE READ |
 | G-nonadjacent | a cycle in which no two `rw` follow each other | REPEATABLE READ |
-| incompatible | two reads of a list of which neither is the beginning of the other; a value twice | READ COMMITTED |
+| incompatible | two reads of a list of which neither is a prefix of the other; a value twice | READ COMMITTED |
 | internal | a transaction does not see its own append, or at REPEATABLE READ two reads disagree | READ COMMITTED |
 | lost | an append that was acknowledged is not in the last read | always |
 
-A cycle with two `rw` in a row (G2, write skew) is what snapshot isolation allows; it is not looked for. Why the others cannot be
-under snapshot isolation: `ww` and `wr` say that a committed before b began, `rw` that a began before b committed. Along a closed
-walk without two `rw` in a row that would make some transaction begin before itself. So such walks are looked for, with the states
-(transaction, whether it was reached by `rw`), and no search for simple cycles is needed.
+Snapshot isolation allows a cycle with two `rw` in a row (G2, write skew); the checker does not search for it. The other
+cycles cannot occur under snapshot isolation: `ww` and `wr` imply that a committed before b began, `rw` that a began
+before b committed. A closed walk without two `rw` in a row would therefore make some transaction begin before itself.
+So the checker searches for such walks over the states (transaction, whether it was reached by `rw`), and need not
+search for simple cycles.
 
-A transaction whose COMMIT was never answered may have taken place: it did if a value of it was read. Its own reads are not
-believed, since nobody was told that they hold.
+A transaction whose COMMIT was never answered may have committed: it did if one of its values was read. Its own reads
+are not checked, because the server never confirmed them.
 """
 
 from __future__ import annotations
@@ -58,7 +61,9 @@ class Read:
 
 @dataclass
 class Transaction:
-    """One attempt. end: `ok` it was acknowledged; `failed` it did not take place; `unknown` nobody knows."""
+    """One attempt of a transaction. end: `ok` if the commit was acknowledged, `failed` if it did not commit, `unknown`
+    if the outcome is not known.
+    """
 
     end: Literal["ok", "failed", "unknown"]
     done: list[Append | Read] = field(default_factory=list)
@@ -79,7 +84,9 @@ class Anomaly:
 def anomalies(
     history: Sequence[Transaction], level: Level, final: Mapping[Key, Sequence[int]] | None = None
 ) -> list[Anomaly]:
-    """What the history shows that the isolation level forbids. final: every list as it was read when all was over."""
+    """Return the anomalies of a history that the isolation level forbids. final: every list as read after all
+    transactions had ended.
+    """
     return list(_Judge(history, level, final).judged())
 
 
@@ -166,7 +173,7 @@ _Edges = set[tuple[int, int]]
 
 
 def _others(one: Transaction) -> Iterator[Read]:
-    """The reads, without what the transaction had appended itself by then."""
+    """Yield a transaction's reads, without the values that it had appended itself before."""
     own: dict[Key, list[int]] = defaultdict(list)
     for step in one.done:
         if isinstance(step, Append):
@@ -180,7 +187,9 @@ def _others(one: Transaction) -> Iterator[Read]:
 
 
 def _internal(number: int, one: Transaction, level: Level) -> Iterator[Anomaly]:
-    """Whether a transaction agrees with itself: own appends at the end, and at REPEATABLE READ nothing else new."""
+    """Yield the contradictions within one transaction: its own appends must be at the end of a list that it reads, and
+    at REPEATABLE READ nothing else may have changed.
+    """
     known: dict[Key, tuple[int, ...]] = {}
     own: dict[Key, tuple[int, ...]] = defaultdict(tuple)
     for step in one.done:
@@ -203,7 +212,7 @@ def _cycles(name: str, edges: _Edges) -> Iterator[Anomaly]:
 
 
 def _walks(plain: _Edges, rw: _Edges) -> Iterator[Anomaly]:
-    """Closed walks without two `rw` in a row, that have one: with one, G-single."""
+    """Yield closed walks with at least one `rw` and without two `rw` in a row; a walk with one `rw` is a G-single."""
     states: set[tuple[tuple[int, bool], tuple[int, bool]]] = set()
     for a, b in plain:
         states |= {((a, by), (b, False)) for by in (False, True)}
@@ -233,7 +242,9 @@ def _after(edges: Iterable[tuple[Node, Node]]) -> dict[Node, set[Node]]:
 
 
 def components(edges: Iterable[tuple[Node, Node]]) -> list[set[Node]]:
-    """The strongly connected components of more than one node (Tarjan 1972, without recursion: histories are long)."""
+    """Return the strongly connected components of more than one node (Tarjan 1972, without recursion, because histories
+    are long).
+    """
     after = _after(edges)
     index: dict[Node, int] = {}
     low: dict[Node, int] = {}

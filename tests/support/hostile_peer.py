@@ -1,7 +1,8 @@
-"""A stranger at a member's mesh port, who speaks the protocol of members and has queries run: with the cluster's secret or without.
+"""A stranger that connects to a member's mesh port, speaks the protocol of members and asks it to run queries, with or
+without the cluster's secret.
 
-It is told of what became of a query as an initiator is: by the participant's `cancel`. It says no heartbeats, so that a member must
-be patient with it (`cluster.failure_after`).
+As a query's initiator, it learns of the query's failure from the participant's `cancel`. It sends no heartbeats, so the
+member's failure timeout must be long (`cluster.failure_after`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _NUMBERS = count(1)
 
 
 class HostilePeer:
-    """A connection to a member. goodbye: why the member would not have it."""
+    """A connection to a member. goodbye: the reason why the member refused the connection."""
 
     def __init__(self, connection: socket.socket, secret: bytes) -> None:
         self.goodbye: Goodbye | None = None
@@ -36,14 +37,14 @@ class HostilePeer:
         self._is_open = False
 
     def meet(self) -> Self:
-        """Go through the handshake, to its end or to the member's goodbye."""
+        """Perform the handshake, until it completes or the member sends a goodbye."""
         self._connection.sendall(self._channel.opening_bytes())
         while not self._is_open and self.goodbye is None and self._hear():
             pass
         return self
 
     def run(self, member: str, statement: str, *readers: ReaderSpec) -> Cancel:
-        """Have the member run a statement of DuckDB's that it will not run; why it does not."""
+        """Ask the member to run a DuckDB statement that it must refuse. Returns the message with its reason."""
         edge = pa.schema([pa.field("c1", pa.utf8())]).serialize().to_pybytes()
         shared = SharedSpec(
             (EdgeSpec(1, edge, RouterSpec("single"), "unsynchronized", (member,), (NAME,)),),
@@ -62,7 +63,7 @@ class HostilePeer:
             assert self._hear(), "the member has closed the connection"
 
     def _hear(self) -> bool:
-        """Take what the member says next. False: it has closed the connection."""
+        """Process the bytes that the member sends next. Returns False if it has closed the connection."""
         data = self._connection.recv(1 << 16)
         for event in self._channel.receive_data(data):
             match event:

@@ -1,9 +1,9 @@
-"""PostgreSQL's JDBC driver in a Java process of its own, for tests that connect as a BI tool does.
+"""PostgreSQL's JDBC driver in its own Java process, for tests that connect as a BI tool does.
 
     with Jdbc() as jdbc:
         connection = jdbc.connect("jdbc:postgresql://127.0.0.1:5432/sluice?user=me")
 
-Objects are Java's, by Py4J (PySpark brings it): `connection.createStatement().executeQuery(...)`.
+Objects are Java's, through Py4J, which PySpark includes: `connection.createStatement().executeQuery(...)`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ DRIVER: Final = Path("/usr/share/java/postgresql.jar")
 
 
 class Jdbc:
-    """See the module's docstring. Skips the test where Debian's package of the driver is missing."""
+    """A Java process with the driver; see the module's docstring. Skips the test where Debian's package of the driver
+    is missing.
+    """
 
     def __init__(self) -> None:
         require(DRIVER.exists())
@@ -55,16 +57,16 @@ class Jdbc:
         return self._gateway.jvm.java
 
     def array(self, kind: str, length: int) -> Any:
-        """An array of Java's; kind: `int` or the name of a class."""
+        """Return a Java array. kind: `int` or the name of a class."""
         found = self._gateway.jvm.int if kind == "int" else getattr(self._gateway.jvm, kind)
         return self._gateway.new_array(found, length)
 
     def connect(self, url: str) -> Any:
-        """A java.sql.Connection. Raises Py4JJavaError."""
+        """Return a java.sql.Connection. Raises Py4JJavaError."""
         return self._gateway.jvm.java.sql.DriverManager.getConnection(url)
 
     def rows(self, connection: Any, query: str) -> list[tuple[str, ...]]:
-        """All rows of a query, each value as the driver's text."""
+        """Return all rows of a query, each value as the text that the driver returns."""
         statement = connection.createStatement()
         try:
             result = statement.executeQuery(query)

@@ -1,11 +1,12 @@
-"""One JVM for the Sparks of a test process that ask nothing special of theirs, lent to one `SparkRuntime` after the other.
+"""One JVM that the Sparks of a test process share one after the other, if they need no special settings: it is lent to
+one `SparkRuntime` at a time.
 
-A JVM costs four seconds of processor time until it has run its first query; a context in a JVM that is there, one. PySpark has one
-context a process, so two tenants never share the JVM at a time. With its context end a tenant's sessions, jobs and Python workers;
-the JVM stays, and its classes with what was compiled of them.
+A JVM costs four seconds of processor time until it has run its first query; a context in a JVM that already runs costs
+one. PySpark allows one context a process, so two tenants never use the JVM at the same time. When a tenant's context
+ends, its sessions, jobs and Python workers end too. The JVM stays, with its loaded classes and their compiled code.
 
-A tenant with other settings than the last one has a new JVM. `OWN_JVMS=1` gives every Spark its own: a failure that goes away
-with it is what another tenant left.
+A tenant with other settings than the last one gets a new JVM. `OWN_JVMS=1` gives every Spark its own JVM: a failure
+that disappears with it is caused by what another tenant left behind.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _OF_CONTEXTS: Final = frozenset({"spark.master", "spark.sql.shuffle.partitions"}
 
 
 class _Lender:
-    """launch, end: what a `SparkRuntime` does to have a JVM of its own."""
+    """Lends one JVM. launch, end: the functions with which a `SparkRuntime` starts and ends a JVM of its own."""
 
     def __init__(self, launch: Callable[..., Any], end: Callable[[Any], None]) -> None:
         self._launch = launch
@@ -34,8 +35,9 @@ class _Lender:
         self.is_lending = not os.environ.get("OWN_JVMS")
 
     def launch(self, conf: Any, options: dict[str, Any]) -> Any:
-        """Return the gateway of a running JVM. The lent one ends before a Spark has its own: the end of that one waits for all
-        threads of PySpark's."""
+        """Return the gateway of a running JVM. If a Spark needs its own JVM, the lent one is ended first, because
+        ending the new one waits for all threads of PySpark.
+        """
         settings = frozenset(item for item in conf.getAll() if item[0] not in _OF_DIRECTORIES | _OF_CONTEXTS)
         if self._gateway is not None and (not self.is_lending or settings != self._settings or self._has_ended()):
             self.close()
@@ -46,7 +48,7 @@ class _Lender:
         return self._gateway
 
     def end(self, gateway: Any) -> None:
-        """End a JVM unless it is the lent one, which goes on."""
+        """End a JVM, unless it is the lent one, which stays."""
         if gateway is not self._gateway:
             self._end(gateway)
         elif self._has_ended():
@@ -67,7 +69,7 @@ class _Lender:
 
 @cache
 def lender() -> _Lender:
-    """Have the Sparks that this process starts from now on borrow their JVM."""
+    """Make the Sparks that this process starts from now on borrow their JVM."""
     session: Any = import_module("engine.executors.spark.session")
     made = _Lender(session.launch_gateway, session._end)
     session.launch_gateway, session._end = made.launch, made.end
@@ -75,11 +77,11 @@ def lender() -> _Lender:
 
 
 def close() -> None:
-    """End the lent JVM; the process ends."""
+    """End the lent JVM, at the end of the process."""
     if lender.cache_info().currsize:
         lender().close()
 
 
 def lent_process() -> int | None:
-    """Return the process of the lent JVM if there is one."""
+    """Return the process id of the lent JVM, or None if there is none."""
     return lender().process

@@ -1,4 +1,4 @@
-"""Canonical values of every type, at the edges of what it holds, for tests of literals on both engines."""
+"""Canonical values of every type, at the limits of its range, for tests of literals on both engines."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A real cluster for tests: `sluice cluster up` as a user gives it, on free ports, and `down` at the end.
+"""A real cluster for tests: `sluice cluster up` as a user runs it, on free ports, and `down` at the end.
 
-The commands and the members are forks of a process that has imported their code (`support.member_fork`), but where the command is
-what is tested.
+The commands and the members are forks of a process that has imported their code (`support.member_fork`), except where
+the command itself is tested.
 """
 
 from __future__ import annotations
@@ -27,26 +27,29 @@ COMMAND = (sys.executable, "-m", "server.cli.main", "cluster")
 
 
 def cluster_command(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run `sluice cluster ...`; wide enough for its table."""
+    """Run `sluice cluster ...` in a terminal that is wide enough for its table."""
     environment = {**os.environ, "COLUMNS": "200"}
     return subprocess.run([*COMMAND, *words], capture_output=True, text=True, env=environment, check=False, timeout=240)
 
 
 def forked_command(*words: str) -> subprocess.CompletedProcess[str]:
-    """As `cluster_command`, without starting Python for it and for each member."""
+    """Run `sluice cluster ...` as `cluster_command` does, but in a fork, without starting Python for it and for each
+    member.
+    """
     return fork_command(["cluster", *words], {**os.environ, "COLUMNS": "200"})
 
 
 def processes_over(folder: Path) -> list[psutil.Process]:
-    """Those that have the folder in their command line, but this one."""
+    """Return the processes that have the folder in their command line, except this one."""
     return [p for p in psutil.process_iter(["cmdline"]) if str(folder) in " ".join(p.info["cmdline"] or ())
             and p.pid != os.getpid()]  # fmt: skip
 
 
 class LocalCluster:
-    """A context manager around one cluster. members: None: those of the topology file that the flags name.
+    """A context manager around one cluster. members: how many; None means those of the topology file that the flags
+    name.
 
-    command: runs `sluice cluster`; `cluster_command`: all processes are started as a user's are.
+    command: the function that runs `sluice cluster`; with `cluster_command`, all processes are started as a user's are.
     """
 
     def __init__(
@@ -79,7 +82,7 @@ class LocalCluster:
 
     @property
     def members(self) -> dict[str, dict[str, Any]]:
-        """What is written down of each, by name."""
+        """Return the recorded state of each member, by name."""
         return {member["name"]: member for member in json.loads(self._written.read_text())["members"]}
 
     def port_of(self, member: str) -> int:

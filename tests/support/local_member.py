@@ -1,7 +1,8 @@
-"""A member in this process whose Spark is never started, for tests of what needs none: an engine, a listener, a loop in a
-thread. Clients connect with psycopg as to any server.
+"""A member in this process that never starts Spark, for tests that do not need it: an engine, a listener, and an event
+loop in a thread. Clients connect with psycopg as to any server.
 
-`Said` is what one statement came to, for comparing with PostgreSQL: its tag, its rows, its notices, its error.
+`Said` is the result of one statement, for comparison with PostgreSQL: its command tag, its rows, its notices, its
+error.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LocalMember:
-    """engine, clients: may be looked into between statements. http_port: of the door for Trino's clients, 0 where there is
-    none."""
+    """A running member. engine, clients: may be inspected between statements. http_port: the port for Trino's clients,
+    0 where there is none.
+    """
 
     engine: Engine
     port: int
@@ -54,8 +56,12 @@ class LocalMember:
 def local_member(
     data: Path, access: Access | None = None, http: Bounds | None = None, **config: Any
 ) -> Iterator[LocalMember]:
-    """A running member over a data directory; closed at the end. access: who is let in; everybody if not given. http: of the
-    door for Trino's clients, which is closed if not given. config: more of its `EngineConfig`."""
+    """Run a member over a data directory and close it at the end.
+
+    access: the access rules; everybody is admitted if not given.
+    http: the bounds of the listener for Trino's clients, which is not started if not given.
+    config: additional fields of its `EngineConfig`.
+    """
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="local-member")
     thread.start()
@@ -91,7 +97,9 @@ def local_member(
 
 
 async def _door(clients: Listener, http: Bounds) -> Door:
-    """Imported and made for those who ask for it: its routes take a third of a member's start."""
+    """Import and create the listener for Trino's clients only for tests that need it: its routes take a third of a
+    member's start.
+    """
     from server.http.door import Door
 
     door = Door(clients.host, http)
@@ -108,8 +116,9 @@ class Said:
 
 
 def say(connection: psycopg.Connection[tuple[Any, ...]], sql: str) -> Said:
-    """Run one statement. error: SQLSTATE, message, detail, hint, position, and what it is about: schema, table, column, type,
-    constraint."""
+    """Run one statement and return its result. error: SQLSTATE, message, detail, hint, position, and the object that it
+    concerns: schema, table, column, type, constraint.
+    """
     said = Said()
 
     def note(diagnostic: psycopg.errors.Diagnostic) -> None:

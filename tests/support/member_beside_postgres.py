@@ -1,4 +1,4 @@
-"""A member and a PostgreSQL that are asked the same."""
+"""A member and a PostgreSQL that receive the same statements."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 def member_beside_postgres(
     folder: Path, postgres: PostgresServer, setup: Iterable[str] = (), *, ctype: str = "C"
 ) -> Iterator[tuple[Connection, Connection]]:
-    """Connections to a member over a new data directory, and to a new database, named as that is. setup: statements that both run
-    first. ctype: as in `database`."""
+    """Open connections to a member over a new data directory and to a new PostgreSQL database with the directory's
+    name. setup: statements that both run first. ctype: as in `database`.
+    """
     with (
         local_member(folder) as member,
         member.connect() as ours,
@@ -34,7 +35,7 @@ def member_beside_postgres(
 
 
 def rows_or_error(connection: Connection, statement: str) -> list[tuple[Any, ...]] | tuple[str | None, ...]:
-    """The rows that a statement gives, or the SQLSTATE, message and position of its error."""
+    """Return the rows of a statement, or the SQLSTATE, message and position of its error."""
     try:
         return connection.execute(statement.encode()).fetchall()
     except psycopg.Error as error:

@@ -1,12 +1,13 @@
-"""Processes of members that fork from one process, which has imported a member's code once.
+"""Members' processes as forks of one process that has imported a member's code once.
 
-Starting Python and importing what a member needs is most of what a member's start costs, and it is the same each time. The
-server of forks is `multiprocessing`'s: one a test process, started with the first member, ended with the test process. It
-imports and nothing else: no loop, no engine and no thread of ours exists before a fork, so what is forked is what a fresh
-interpreter has after its imports. What differs from `python -m server.cli.main`: the command line that the system shows, and
-the interpreter's own end, which is `multiprocessing`'s.
+Most of the cost of a member's start is starting Python and importing its modules, which is the same each time. The fork
+server is `multiprocessing`'s: each test process has one, which starts with the first member and ends with the test
+process. It only imports: no event loop, no engine and no thread of ours exists before a fork, so a fork starts in the
+state of a fresh interpreter after its imports. Two things differ from `python -m server.cli.main`: the command line
+that the system shows, and the interpreter's exit, which is `multiprocessing`'s.
 
-`sluice cluster up` is forked from there too (`fork_command`), and forks its members from itself where it would start Python.
+`sluice cluster up` is forked from there too (`fork_command`). It forks its members from itself where it would otherwise
+start Python.
 """
 
 from __future__ import annotations
@@ -29,10 +30,13 @@ _CONTEXT.set_forkserver_preload(["server.cli.main", "server.serving", "server.cl
 
 
 class ForkedMember:
-    """A running `sluice` with these arguments, the leader of a session of its own; as much of `subprocess.Popen` as is needed.
+    """A running `sluice` with these arguments, the leader of its own session; it has the methods of `subprocess.Popen`
+    that the tests need.
 
-    environment: all of it. errors: the descriptor that is its standard error. stdout: its standard output, as text. prepare: called
-    in the fork, before the command.
+    environment: the complete environment.
+    errors: the file descriptor of its standard error.
+    stdout: its standard output, as text.
+    prepare: a function that the fork calls before the command.
     """
 
     def __init__(
@@ -53,7 +57,7 @@ class ForkedMember:
         self.pid = self._process.pid
 
     def send_signal(self, number: int) -> None:
-        """Does nothing when the process has ended."""
+        """Send a signal. Does nothing if the process has ended."""
         if self._process.is_alive():
             os.kill(self.pid, number)
 
@@ -61,14 +65,14 @@ class ForkedMember:
         self.send_signal(signal.SIGKILL)
 
     def wait(self) -> int:
-        """Wait for its end; its exit status, negative for a signal."""
+        """Wait for the process to end. Returns its exit status, negative for a signal."""
         self._process.join()
         assert self._process.exitcode is not None
         return self._process.exitcode
 
 
 def fork_command(words: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run `sluice` with these arguments to its end. Members that it starts are forked from it."""
+    """Run `sluice` with these arguments to its end. The members that it starts are forked from it."""
     with tempfile.TemporaryFile("w+") as errors:
         command = ForkedMember(words, environment, errors.fileno(), _fork_members)
         with command.stdout:
@@ -85,7 +89,7 @@ def _run(
     errors: Connection,
     prepare: Callable[[], None] | None,
 ) -> None:
-    """In the fork."""
+    """Run the command in the fork."""
     os.setsid()
     os.dup2(output.fileno(), 1)
     os.dup2(errors.fileno(), 2)
@@ -106,7 +110,7 @@ def _be(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
 
 
 def _fork_members() -> None:
-    """Have `sluice cluster up` of this process fork what it starts as a new Python otherwise."""
+    """Make `sluice cluster up` in this process fork the processes for which it would otherwise start Python."""
     from server.cluster import local_cluster
 
     forking = SimpleNamespace(Popen=_Child, DEVNULL=subprocess.DEVNULL)
@@ -114,7 +118,7 @@ def _fork_members() -> None:
 
 
 class _Child:
-    """As much of `subprocess.Popen` as the command asks of it, of a command that is `sluice` itself."""
+    """The part of `subprocess.Popen` that the command uses, for child processes that run `sluice` itself."""
 
     def __init__(
         self, command: Sequence[str], *, stdin: int, stdout: IO[bytes], stderr: IO[bytes], start_new_session: bool,

@@ -1,8 +1,8 @@
-"""A real member for tests: `sluice serve` as a process of its own, on free ports of 127.0.0.1.
+"""A real member for tests: `sluice serve` as its own process, on free ports of 127.0.0.1.
 
-`MemberProcess` starts one over a data directory, as a fork of a process that has imported its code (`support.member_fork`), reads
-its ready line, and at the end sends SIGTERM and expects exit status 0 and no process left of its session: neither the JVM nor a
-Python worker.
+`MemberProcess` starts a member over a data directory, as a fork of a process that has imported its code
+(`support.member_fork`), and reads its ready line. At the end it sends SIGTERM and expects exit status 0 and no
+remaining process of its session: neither the JVM nor a Python worker.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from support.member_fork import ForkedMember
 
 
 class MemberProcess:
-    """A context manager around one member. host, port: where PostgreSQL clients connect. log: a file for its log.
+    """A context manager around one member. host, port: the address for PostgreSQL clients. log: a file for its log.
 
-    It has a mesh port if the environment has something to say of a cluster, and is alone otherwise.
+    It has a mesh port if the environment configures a cluster, and otherwise runs alone.
     """
 
     host = "127.0.0.1"
@@ -71,7 +71,7 @@ class MemberProcess:
 
     @property
     def mesh(self) -> tuple[str, int]:
-        """Where members connect."""
+        """The address to which other members connect."""
         return self.host, int(self.ready["mesh"].rpartition(":")[2])
 
     def send(self, number: signal.Signals) -> None:
@@ -79,7 +79,7 @@ class MemberProcess:
         self._process.send_signal(number)
 
     def kill(self) -> None:
-        """End the process without a word."""
+        """Kill the process, without a shutdown."""
         assert self._process is not None
         self._killed = True
         self._process.kill()
@@ -93,7 +93,9 @@ class MemberProcess:
         return psycopg.connect(self.dsn, **{"autocommit": True, **more})
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, list[str]]:
-        """End the member: its exit status, and the command lines of the processes of its session that outlived it."""
+        """Stop the member. Returns its exit status, and the command lines of the processes of its session that outlived
+        it.
+        """
         assert self._process is not None
         self._process.send_signal(number)
         # One that a test has stopped would not see it.
@@ -101,7 +103,7 @@ class MemberProcess:
         return self.wait()
 
     def wait(self) -> tuple[int, list[str]]:
-        """As `stop`, of a member that has been told to end."""
+        """Wait for a member that is already stopping. Returns the same as `stop`."""
         assert self._process is not None
         family = [p for p in psutil.process_iter() if session_of(p.pid) == self.pid]
         status = self._process.wait()
@@ -121,7 +123,7 @@ def session_of(pid: int) -> int:
 
 
 def register_tpch(connection: psycopg.Connection[Any], folder: Path) -> None:
-    """Register every Parquet file of `folder` as a table of its name."""
+    """Register every Parquet file of `folder` as a table with the file's name."""
     for file in sorted(folder.glob("*.parquet")):
         connection.execute(
             sql.SQL("create foreign table if not exists {} options (path {}, format 'parquet')").format(
@@ -131,8 +133,9 @@ def register_tpch(connection: psycopg.Connection[Any], folder: Path) -> None:
 
 
 def wait_until(condition: Any, seconds: float = 30.0, found: Callable[[], object] | None = None) -> None:
-    """Wait for something that must come to pass; fails after `seconds`, which says nothing about speed. found: what is there
-    instead, for the message."""
+    """Wait until a condition holds; fail after `seconds`, which is no statement about speed. found: returns the current
+    state, for the failure's message.
+    """
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""What a member holds, seen from outside: its console's counters, its sockets and threads, its files."""
+"""A member's resources, as seen from outside: its console's counters, its sockets and threads, its files."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ _PAST = {"logins", "stalls", "memory"}
 
 
 def status(member: MemberProcess) -> Mapping[str, Any]:
-    """The console's /status."""
+    """Return the console's /status."""
     with urllib.request.urlopen(member.ready["console"] + "status", timeout=30) as answer:
         return dict(json.load(answer))
 
 
 def in_use(member: MemberProcess) -> dict[str, int]:
-    """What the member holds for its clients right now, by name; empty when it is idle."""
+    """Return the counts of what the member holds for its clients right now, by name; empty if it is idle."""
     told = status(member)
     held = {"connections": len(told["connections"]), "sockets": told["sockets"]}
     for room, counters in told["counters"].items():
@@ -68,7 +68,7 @@ def in_use(member: MemberProcess) -> dict[str, int]:
 
 
 def client_sockets(member: MemberProcess) -> list[Any]:
-    """The member's sockets on its PostgreSQL port, but for the listening one."""
+    """Return the member's sockets on its PostgreSQL port, except the listening one."""
     return [
         connection
         for connection in psutil.Process(member.pid).net_connections("tcp")
@@ -77,12 +77,12 @@ def client_sockets(member: MemberProcess) -> list[Any]:
 
 
 def spool_files(member: MemberProcess) -> list[Path]:
-    """Files of results that wait on disk."""
+    """Return the files of results that are spooled to disk."""
     return [path for path in Path(member.ready["data"]).glob(".sluice/spool/**/*") if path.is_file()]
 
 
 def wait_idle(member: MemberProcess) -> None:
-    """Wait until nothing of any client is left."""
+    """Wait until the member holds nothing for any client."""
     wait_until(lambda: not in_use(member), found=lambda: in_use(member))
     wait_until(lambda: not client_sockets(member))
     assert spool_files(member) == []

@@ -41,7 +41,12 @@ def _parse(text: str) -> tuple[str, int]:
 
 
 class MeshMember:
-    """One member. `name`: its id. tls: None: in the clear. All run on one loop: who is slow is not taken for lost."""
+    """One member. All members run on one event loop, so timeouts are long enough that a slow member is not considered
+    lost.
+
+    name: its id.
+    tls: None for connections in the clear.
+    """
 
     def __init__(self, name: str, folder: Path, seeds: Sequence[str], tls: MeshTls | None = None) -> None:
         self.name = name
@@ -74,7 +79,7 @@ class MeshMember:
         self.link.start(self._identity(self.address))
 
     async def leave(self) -> None:
-        """Break with the others at once, whatever runs."""
+        """Disconnect from the other members at once, even if queries run."""
         self.listener.admit_control(None)
         await self.link.close()
 
@@ -92,12 +97,14 @@ class MeshMember:
         return sum(member.state == "up" for member in self.link.members()) == count
 
     def held(self) -> dict[str, int]:
-        """What is open and held right now; all zero when no query runs."""
+        """Return the counts of what is open and held right now; all are zero when no query runs."""
         counts = {**self.runtime.statistics(), "sockets": self.listener.connections}
         return {**counts, "cursors": self.local.statistics()["cursors"], "streams": self.local.statistics()["streams"]}
 
     def waits_to_be_read(self, streams: int) -> bool:
-        """Whether so many streams have come to this member, of one edge, and each has sent all that it may until rows are taken."""
+        """Return whether `streams` streams of one edge have reached this member and each has used up its credit, so
+        that it waits until rows are read.
+        """
         [mailbox] = self.runtime.mailboxes._mailboxes.values()
         receiver = mailbox.receiver
         return streams == receiver.streams.open_count == len(receiver.streams.find_blocked(receiver.now()))
@@ -110,7 +117,9 @@ class MeshMember:
 async def mesh(
     folder: Path, count: int, tls: Callable[[str], MeshTls] | None = None
 ) -> AsyncIterator[list[MeshMember]]:
-    """`count` members that know each other; at the end each must hold nothing. tls: that of a member, by name."""
+    """Run `count` members that know each other. Asserts at the end that none of them holds anything. tls: returns the
+    TLS settings of a member, by name.
+    """
     members: list[MeshMember] = []
     try:
         for number in range(count):
@@ -138,9 +147,10 @@ def gathered(
     page_bytes: int = 1 << 16,
     lasting: bool = False,
 ) -> tuple[bytes, Mapping[str, MemberSpec]]:
-    """A query of two fragments: `statement` on each member, and `root` (or nothing) over what they send, on the first.
+    """Return a query of two fragments: `statement` on each member, and `root` (or nothing) on the first member over the
+    rows that they send.
 
-    `$number` in the statement is the member's, from 0.
+    `$number` in the statement is the member's number, from 0.
     """
     names = tuple(member.name for member in members)
     edge = EdgeSpec(1, schema.serialize().to_pybytes(), RouterSpec("single"), synchronizer, names, names[:1])  # type: ignore[arg-type]
@@ -158,7 +168,7 @@ def gathered(
 
 
 async def rows(stream: BatchStream) -> list[tuple[object, ...]]:
-    """All rows, and the stream closed."""
+    """Read all rows of a stream and close it."""
     found: list[tuple[object, ...]] = []
     try:
         while (batch := await stream.next_batch()) is not None:

@@ -1,4 +1,4 @@
-"""A table of structs, maps and lists as files have them, and what PostgreSQL says that their values are as jsonb."""
+"""A table of structs, maps and lists as they occur in files, and their values as jsonb, as PostgreSQL prints them."""
 
 from __future__ import annotations
 

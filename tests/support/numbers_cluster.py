@@ -21,7 +21,7 @@ DECLARE = "declare c no scroll cursor {} for select n, d, t from numbers order b
 
 @contextmanager
 def members(folder: Path) -> Iterator[LocalCluster]:
-    """Three, with a table of several files."""
+    """Start three members with a table of several files."""
     with LocalCluster(folder, 3) as cluster:
         (folder / "numbers").mkdir()
         for file in range(FILES):
@@ -40,7 +40,9 @@ def members(folder: Path) -> Iterator[LocalCluster]:
 
 
 def declare(owner: Connection, hold: str = "", user: str = "tester") -> str:
-    """Declare a cursor over a distributed plan. Returns its query's id, as a client learns it."""
+    """Declare a cursor over a distributed plan. Returns the id of its query, read from `sluice.queries` as a client
+    reads it.
+    """
     owner.execute("set sluice.distribution = always")
     owner.execute("set sluice.engine = local")
     owner.execute("set cursor_buffer_size = '16kB'")

@@ -1,9 +1,10 @@
-"""psqlODBC through unixODBC, by ctypes: for tests that browse as Excel or a BI tool does.
+"""psqlODBC through unixODBC, called with ctypes: for tests that browse the catalog as Excel or a BI tool does.
 
     with Odbc(port=5432, user="me", database="sluice") as odbc:
         odbc.rows("Tables", None, "public", "%", None)
 
-What pyodbc calls below, and the catalog functions that it has no method for. Texts are UTF-16, as unixODBC's SQLWCHAR.
+It calls the functions that pyodbc is built on, and the catalog functions for which pyodbc has no method. Texts are
+UTF-16, unixODBC's SQLWCHAR.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ _ROOM: Final = 8192
 
 
 class OdbcError(Exception):
-    """What the driver says of a call that failed: its SQLSTATE and text."""
+    """The driver's diagnostics of a failed call: its SQLSTATE and text."""
 
 
 def _text(text: str | None) -> tuple[Any, ctypes.c_short]:
-    """A name as an argument, with its length; None is none."""
+    """Convert a name to an argument and its length. None means no name."""
     if text is None:
         return None, ctypes.c_short(0)
     return ctypes.create_string_buffer(text.encode("utf-16-le") + b"\0\0"), ctypes.c_short(_NTS)
@@ -63,8 +64,9 @@ class Odbc:
         self._odbc.SQLFreeHandle(_ENVIRONMENT, self._environment)
 
     def rows(self, function: str, *arguments: str | int | None) -> list[str]:
-        """A catalog function's answer: its columns with their SQL types, then its rows. Texts and None are names, which ODBC
-        wants with their length. Raises OdbcError."""
+        """Call a catalog function. Returns its columns with their SQL types, then its rows. Arguments that are texts or
+        None are names, which ODBC takes with their length. Raises OdbcError.
+        """
         given: list[Any] = []
         for argument in arguments:
             given += [ctypes.c_ushort(argument)] if isinstance(argument, int) else _text(argument)
@@ -76,7 +78,7 @@ class Odbc:
             self._odbc.SQLFreeHandle(_STATEMENT, statement)
 
     def info(self, number: int) -> bytes | None:
-        """SQLGetInfo: what it wrote, None where the driver does not know the number."""
+        """Call SQLGetInfo. Returns the bytes that it wrote, or None where the driver does not know the number."""
         buffer, length = ctypes.create_string_buffer(_ROOM), ctypes.c_short()
         done = self._odbc.SQLGetInfoW(
             self._connection, ctypes.c_ushort(number), buffer, ctypes.c_short(_ROOM), ctypes.byref(length)

@@ -1,4 +1,6 @@
-"""A collector of spans: OTLP over HTTP, as OpenTelemetry's exporters send it, into a list."""
+"""A collector of spans: it receives OTLP over HTTP, as OpenTelemetry's exporters send it, and keeps the spans in a
+list.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Received:
-    """A span. ids: in hexadecimal; parent: empty for a span without one. service: `service.instance.id` of who has sent it."""
+    """A received span.
+
+    ids: in hexadecimal.
+    parent: empty for a span without one.
+    service: the `service.instance.id` of the sender.
+    """
 
     name: str
     trace: str
@@ -25,7 +32,7 @@ class Received:
 
 @dataclass
 class OtlpReceiver:
-    """endpoint: for `tracing.endpoint`."""
+    """A running collector. endpoint: the value for `tracing.endpoint`."""
 
     endpoint: str
     spans: list[Received] = field(default_factory=list)
@@ -36,7 +43,7 @@ class OtlpReceiver:
 
 @contextmanager
 def otlp_receiver() -> Iterator[OtlpReceiver]:
-    """A collector that listens on a free port."""
+    """Run a collector on a free port."""
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
         ExportTraceServiceRequest,
         ExportTraceServiceResponse,
@@ -59,7 +66,7 @@ def otlp_receiver() -> Iterator[OtlpReceiver]:
             self.wfile.write(answer)
 
         def log_message(self, *_: Any) -> None:
-            """The tests' output is no place for it."""
+            """Suppress the request log, which does not belong into the tests' output."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     receiver = OtlpReceiver(f"http://127.0.0.1:{server.server_port}")

@@ -1,7 +1,7 @@
-"""Debian's packages that tests compare with or connect through: `make client-packages` installs them.
+"""Debian's packages that tests compare with or connect through; `make client-packages` installs them.
 
-A test that needs one asks with `require` or is marked with `needs`; without it, it is skipped for `REASON`, and the end of a run
-says in one line how many were.
+A test that needs one calls `require` or is marked with `needs`. Without the package the test is skipped with `REASON`,
+and one line at the end of a run counts these tests.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ REASON: Final = "they need packages that are not installed; `make client-package
 
 
 def require(found: object) -> None:
-    """Skip the test if a program or library was not found: None or False."""
+    """Skip the test if a program or library was not found, that is if `found` is None or False."""
     if not found:
         pytest.skip(REASON)
 
 
 def needs(program: str) -> pytest.MarkDecorator:
-    """A mark for tests that start a program."""
+    """Return a mark for tests that start a program."""
     return pytest.mark.skipif(shutil.which(program) is None, reason=REASON)
 
 
@@ -34,7 +34,7 @@ _SERVER_FOLDERS: Final = (
 
 
 def postgres_programs() -> Path | None:
-    """The folder of PostgreSQL 15's server programs, or None where it is not installed."""
+    """Return the folder of PostgreSQL 15's server programs, or None where it is not installed."""
     found = shutil.which("postgres")
     candidates = [*map(Path, _SERVER_FOLDERS), *([Path(found).parent] if found else [])]
     return next((folder for folder in candidates if (folder / "initdb").exists()), None)

@@ -1,4 +1,6 @@
-"""Two members' meshes without sockets: messages go through their bytes, and arrive a turn of the loop later."""
+"""The meshes of two members without sockets: messages are encoded and decoded, and arrive one turn of the event loop
+later.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,12 @@ from wire.mesh.framing import FrameReader
 
 
 class PairedMesh:
-    """One of two members. What one sends, the other hears a turn later, from its bytes. silent: as a member that is stopped.
+    """The mesh of one of two members. A message that one sends arrives at the other one turn of the loop later, decoded
+    from its bytes.
 
-    sent: the kinds of the messages, by name."""
+    silent: whether the member behaves as if it were stopped.
+    sent: the names of the messages' types.
+    """
 
     def __init__(self, member: str, known: Sequence[str]) -> None:
         self.member = member
@@ -46,7 +51,7 @@ class PairedMesh:
             self._on_message(self.peer.member, message, body)
 
     def speak(self) -> None:
-        """As a member that goes on after it was stopped."""
+        """Continue as a member does that runs again after it was stopped."""
         self.silent = False
         kept, self._kept = self._kept, []
         for message, body in kept:
@@ -57,7 +62,7 @@ class PairedMesh:
 
 
 def paired_meshes(names: Sequence[str]) -> tuple[PairedMesh, PairedMesh]:
-    """Those of the first two members, who both know all of `names`."""
+    """Return the meshes of the first two members, both of which know all of `names`."""
     meshes = PairedMesh(names[0], names), PairedMesh(names[1], names)
     meshes[0].peer, meshes[1].peer = meshes[1], meshes[0]
     return meshes

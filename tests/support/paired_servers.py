@@ -1,4 +1,4 @@
-"""Two members' servers over the test engine, whose messages to each other go through bytes."""
+"""The servers of two members over the test engine; their messages to each other are encoded and decoded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.session_server import Server, eventually, serve
 
 @dataclass
 class Pair:
-    """near: where cursors are declared. far: another member."""
+    """Two members. near: the one where cursors are declared. far: the other one."""
 
     near: Server
     far: Server
@@ -25,7 +25,7 @@ class Pair:
     far_router: CursorRouter
 
     def lose(self) -> None:
-        """The members lose each other."""
+        """Disconnect the members from each other."""
         for mesh in (self.near_mesh, self.far_mesh):
             assert mesh.peer is not None
             mesh.on_lost(mesh.peer.member)
@@ -50,6 +50,6 @@ async def paired(rows_per_batch: int) -> AsyncIterator[Pair]:
 
 
 async def query_of(pair: Pair, cursor: str) -> str:
-    """The id of the only cursor of that name."""
+    """Return the query id of the only cursor of this name."""
     [query] = [str(record.id) for record in pair.near.listener.registry.statements() if record.portal == cursor]
     return query

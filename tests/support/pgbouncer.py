@@ -1,5 +1,6 @@
-"""PgBouncer before a server, for tests that connect as behind a pool: `PgBouncer` runs one on a free port with a pool of one
-connection, so that clients share it, and ends it. It refuses to run as root, as PostgreSQL does.
+"""PgBouncer before a server, for tests that connect through a connection pool. `PgBouncer` runs one on a free port with
+a pool of one connection, which all clients share, and stops it at the end. PgBouncer refuses to run as root, as
+PostgreSQL does.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ logfile = {folder}/log
 
 
 class PgBouncer:
-    """server, database, user: what it connects to. Skips the test where its package is missing."""
+    """A running PgBouncer. server, database, user: the server to which it connects. Skips the test where its package is
+    missing.
+    """
 
     def __init__(self, mode: Mode, *, server: int, database: str, user: str) -> None:
         self._program = shutil.which("pgbouncer") or _PACKAGED

@@ -1,8 +1,10 @@
-"""Runs a physical plan in one process from what its members would be told: for tests of the planner, without a mesh.
+"""A runner of physical plans in one process, from the specs that members would receive: for tests of the planner,
+without a mesh.
 
-The specs are decoded from their bytes. Fragments run one after the other, producers first, each instance on a DuckDB cursor of
-its own that is set up as a member's; an edge is a table for each pair of instances, parted by `bucket`, merged by `sort_key`, as
-the exchange's operators do it batch by batch. What the runner asserts is what those operators rely on.
+The specs are decoded from their bytes. Fragments run one after the other, producers first. Each instance runs on its
+own DuckDB cursor, which is set up as a member's. An edge is a table for each pair of instances; the rows are
+partitioned by `bucket` and merged by `sort_key`, as the exchange's operators do it batch by batch. The runner asserts
+the invariants on which those operators rely.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ Streams = dict[tuple[int, int, int], pa.Table]
 
 
 class PhysicalRunner:
-    """One query. read: the files that each member has read, for tests of placement."""
+    """The execution of one query. read: the files that each member has read, for tests of placement."""
 
     def __init__(self, database: LocalDatabase, time_zone: str = "UTC") -> None:
         self.read: dict[str, set[str]] = {}
@@ -44,7 +46,7 @@ class PhysicalRunner:
         self._streams: Streams = {}
 
     def run(self, plan: PhysicalPlan, bindings: Bindings | None = None) -> pa.Table:
-        """The rows of the root fragment, in carriers."""
+        """Return the rows of the root fragment, as carrier types."""
         encoded, members = specs(plan, bindings or Bindings(), self._zone, PAGE_BYTES)
         told = {
             name: msgspec.msgpack.decode(msgspec.msgpack.encode(spec), type=MemberSpec)

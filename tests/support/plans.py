@@ -1,4 +1,4 @@
-"""Logical plans built by hand, for tests of what compiles and runs them: a few function rows and short constructors."""
+"""Logical plans built by hand, for tests of compilation and execution: a few function rows and short constructors."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ UNNEST = row("unnest", (t.ANYARRAY,), t.ANYELEMENT, "$1", kind="function", retur
 
 
 class Plans:
-    """Makes columns with fresh ids."""
+    """A builder of plans that gives columns fresh ids."""
 
     def __init__(self) -> None:
         self._ids = count(1)
@@ -90,7 +90,7 @@ class Plans:
         return tuple(self.column("x", typ) for typ in types)
 
     def values(self, *rows: Sequence[Any], types: Sequence[SqlType] | None = None) -> Values:
-        """Literal rows of constants; integers unless `types` says otherwise."""
+        """Return rows of constants; integers unless `types` says otherwise."""
         kinds = types or [INT4 if not isinstance(v, str) else TEXT for v in rows[0]]
         constants = tuple(tuple(Const(typ, v) for typ, v in zip(kinds, values, strict=True)) for values in rows)
         return Values(self.columns(*kinds), constants)
@@ -128,7 +128,7 @@ def key(column: Column, *, descending: bool = False, nulls_first: bool | None = 
 
 
 def table(name: str, files: Sequence[str], columns: Sequence[tuple[str, SqlType]], **more: Any) -> Table:
-    """A table with a fixed oid and version, so that its name in generated SQL is fixed too."""
+    """Return a table with a fixed oid and version, so that its name in generated SQL is fixed too."""
     declared = tuple(TableColumn(n, typ, i) for i, (n, typ) in enumerate(columns, 1))
     oid = 16384 + sum(map(ord, name))
     defaults: dict[str, Any] = {"format": "parquet", "path": files[0] if files else "", "version": 1}

@@ -1,6 +1,6 @@
-"""Faults of one line, planted while their module is imported, in a process of its own; nothing is written.
+"""Mutations of one line, which are planted while their module is imported in a separate process; no file is written.
 
-A program of such faults has a list of them and says how each is hunted; `run_hunts` is the rest of it:
+A program of such faults has a list of them and a function that hunts one; `run_hunts` does the rest:
 
     python PROGRAM            # all, as a table; exit status 1 if one is not found
     python PROGRAM NUMBER     # that one, from 0: what was found
@@ -24,7 +24,7 @@ _ROOT: Final = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """module: where. line: the text that is replaced, which is there once."""
+    """A planted fault. module: the module that has it. line: the text that is replaced, which occurs in it once."""
 
     fault: str
     module: str
@@ -33,7 +33,7 @@ class Fault:
 
 
 def plant(fault: Fault) -> None:
-    """Have the module imported with the fault in it, from now on."""
+    """Make the next import of the module contain the fault."""
     assert fault.module not in sys.modules, "it has been imported already"
     sys.meta_path.insert(0, _Planter(fault))
 
@@ -42,8 +42,9 @@ _Fault = TypeVar("_Fault", bound=Fault)
 
 
 def run_hunts(program: str, faults: Sequence[_Fault], hunt: Callable[[_Fault], str | None]) -> int:
-    """What `program`, a path, does as its arguments say; its exit status. hunt: plant a fault in this process, and say what was
-    found of it, on one line."""
+    """Run the hunts that the command line asks for. Returns the exit status. program: the path of the calling program.
+    hunt: plants a fault in this process and returns what was found, on one line, or None.
+    """
     if sys.argv[1:]:
         print(hunt(faults[int(sys.argv[1])]) or "")
         return 0
@@ -57,7 +58,7 @@ def run_hunts(program: str, faults: Sequence[_Fault], hunt: Callable[[_Fault], s
 
 
 def hunted(program: str, number: int) -> str | None:
-    """What is found of one of a program's faults, in a process of its own."""
+    """Hunt one of a program's faults in a separate process. Returns what was found, or None."""
     done = subprocess.run(
         [sys.executable, program, str(number)], cwd=_ROOT, capture_output=True, text=True, check=False
     )
@@ -67,7 +68,7 @@ def hunted(program: str, number: int) -> str | None:
 
 
 class _Planter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports one module with the fault in it."""
+    """An importer that loads one module with the fault in it."""
 
     def __init__(self, fault: Fault) -> None:
         self._fault = fault

@@ -1,7 +1,9 @@
-"""Ports for servers that must be told theirs, such as PostgreSQL; ours listen on port 0 and say which it came to be.
+"""Ports for servers that must be given one, such as PostgreSQL. Our servers listen on port 0 and report the port that
+they were given.
 
-A port that the kernel gives for port 0 is one of those that it also gives to connections going out, so that another process may
-have it before the server does. These are from below that range, other ones in each process of a run.
+The kernel takes the port for port 0 from the range that it also uses for outgoing connections, so another process may
+take it before the server does. The ports of this module are below that range, and each worker process of a run has its
+own.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ _numbers = itertools.cycle(range(_FIRST + _worker * _PER_WORKER, _FIRST + (_work
 
 
 def free_port() -> int:
-    """One of 127.0.0.1 that nobody listens at, and that this process has not given for the last thousand times."""
+    """Return a port of 127.0.0.1 on which nobody listens and which is not among the last thousand that this process has
+    returned.
+    """
     return next(number for number in _numbers if _is_free(number))
 
 

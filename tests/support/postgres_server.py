@@ -1,9 +1,9 @@
-"""A throw-away PostgreSQL 15 for tests that take the real server as their oracle.
+"""A temporary PostgreSQL 15 for tests that use the real server as their oracle.
 
-`PostgresServer` makes a cluster in a temporary directory (C locale, UTF8, time zone UTC, trust authentication), runs it on a
-free port of 127.0.0.1 and removes everything when it stops. PostgreSQL refuses to run as root, so that root runs it as an
-unprivileged user. Nothing else in the tests starts one: use the fixtures of `conftest.py`, `postgres` and, for a database of a
-test's own, `postgres_database` or the server's `database`.
+`PostgresServer` creates a cluster in a temporary directory (C locale, UTF8, time zone UTC, trust authentication), runs
+it on a free port of 127.0.0.1 and removes everything when it stops. PostgreSQL refuses to run as root, so root runs it
+as an unprivileged user. Nothing else in the tests starts one: use the fixtures of `conftest.py`, which are `postgres`
+and, for a test's own database, `postgres_database`, or the server's `database`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _START_SECONDS = 60.0
 
 
 def unprivileged_user() -> str | None:
-    """Whom to run the server as: None is ourselves."""
+    """Return the user that the server runs as; None is the current user."""
     if os.geteuid() != 0:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}
@@ -41,7 +41,7 @@ def unprivileged_user() -> str | None:
 
 @dataclass(frozen=True)
 class Database:
-    """One of a server's databases, to its superuser."""
+    """A database of a server, with the connection parameters of its superuser."""
 
     host: str
     port: int
@@ -62,8 +62,10 @@ class Database:
 class PostgresServer:
     """A context manager around one server.
 
-    preload: shared_preload_libraries. host, port: where it listens while it runs. dsn, url: for its superuser and database
-    `postgres`.
+    preload: shared_preload_libraries.
+    host, port: where it listens while it runs.
+    dsn, url: connect as its superuser to database `postgres`.
+
     Raises RuntimeError with the server's log when it does not start.
     """
 
@@ -94,8 +96,9 @@ class PostgresServer:
 
     @contextmanager
     def database(self, name: str, *, owner: str = "postgres", ctype: str = "C") -> Iterator[Database]:
-        """A new database, dropped at the end with whoever is still connected to it. ctype: its character type; with `C.UTF-8`
-        letters beyond ASCII have cases and classes, as in a member."""
+        """Create a new database and drop it at the end, even if clients are still connected to it. ctype: its character
+        type; with `C.UTF-8`, letters beyond ASCII have cases and classes, as in a member.
+        """
         named = sql.Identifier(name)
         make = sql.SQL("create database {} owner {} template template0 lc_ctype {}")
         self._execute(make.format(named, sql.Identifier(owner), sql.Literal(ctype)))
@@ -122,7 +125,7 @@ class PostgresServer:
 
     @property
     def pid(self) -> int:
-        """Of its first process, which runs the others."""
+        """The process id of the postmaster."""
         assert self._process is not None
         return self._process.pid
 
@@ -133,12 +136,12 @@ class PostgresServer:
 
     @property
     def data(self) -> Path:
-        """Its cluster's folder."""
+        """The data directory."""
         assert self._root is not None
         return self._root / "data"
 
     def give(self, name: str, text: str) -> Path:
-        """A file in its cluster's folder that only the server may read."""
+        """Write a file to the data directory that only the server may read."""
         path = self.data / name
         path.write_text(text)
         path.chmod(0o600)

@@ -1,5 +1,5 @@
-"""psql in a terminal of its own, for what it completes: readline inserts all completions of a beginning into the line, makes the
-line a comment and accepts it, so that psql's history says what they were and nothing is run.
+"""psql in a pseudo-terminal, for tests of its tab completion. Readline inserts all completions of an input into the
+line, makes the line a comment and accepts it, so that psql's history contains the completions and no statement runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _WIDE: Final = struct.pack("HHHH", 50, 60_000, 0, 0)
 
 
 def completions(dsn: str, beginnings: Sequence[str]) -> dict[str, str]:
-    """Each beginning with all that psql would complete its last word to in that word's place, in its order, a space after each."""
+    """Return each input with its last word replaced by all of psql's completions of it, in psql's order, each followed
+    by a space.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "inputrc").write_text(_SETTINGS)

@@ -1,9 +1,10 @@
-"""What tells a wrong answer to a random query (`random_queries`) from a right one.
+"""Oracles that tell a wrong answer to a random query (`random_queries`) from a right one.
 
-`judge` compares with PostgreSQL 15. The two others need no second server: they ask one server the same thing in ways that
-its planner cannot take for the same (Rigger and Su). TLP: the rows of a FROM clause are those for which a predicate holds, with
-those for which it does not and those for which it is unknown. NoREC: as many rows pass a WHERE as there are for which the
-predicate is true in the select list, where nothing can be pushed down or folded into a join.
+`judge` compares with PostgreSQL 15. The two others need no second server: they ask one server the same question in ways
+that its planner cannot recognise as the same (Rigger and Su). TLP: the rows of a FROM clause are those for which a
+predicate is true, those for which it is false and those for which it is unknown. NoREC: the number of rows that pass a
+WHERE equals the number of rows for which the predicate is true in the select list, where nothing can be pushed down or
+folded into a join.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ HONEST: Final = ("0A000", "22003")
 
 
 def judge(want: Answer, got: Answer) -> str | None:
-    """What is wrong with our answer, in words, given PostgreSQL's; None where nothing is.
+    """Return in words why our answer is wrong, given PostgreSQL's; None if it is right.
 
-    Which of several errors is met first, and whether one in a row that is not needed is met at all, is no engine's promise: of
-    errors of data (class 22) it does not matter which, nor that we have rows instead.
+    No engine promises which of several errors is raised first, nor whether an error is raised for a row that is not
+    needed. Where PostgreSQL reports an error of data, any other such error is right, and so are rows.
     """
     if got.sqlstate is not None and got.sqlstate.startswith(BROKEN):
         return f"SQLSTATE {got.sqlstate}"
@@ -37,20 +38,22 @@ def judge(want: Answer, got: Answer) -> str | None:
 
 
 def _counted(connection: Connection, query: str) -> int | str:
-    """How many rows, or the SQLSTATE."""
+    """Return the number of rows, or the SQLSTATE."""
     answer = ask(connection, f"select count(*) from ({query}) as counted")
     return answer.sqlstate or int(answer.rows[0][0] or 0)
 
 
 def partitions_differ(connection: Connection, source: str, predicate: str) -> str | None:
-    """TLP. source: a FROM clause. None also where one of the queries fails honestly."""
+    """Apply TLP. Returns the difference in words; None if there is none, and also if one of the queries fails with a
+    legitimate error. source: a FROM clause.
+    """
     texts = [f"select 1 from {source}{where}" for where in
              ("", f" where {predicate}", f" where not ({predicate})", f" where ({predicate}) is null")]  # fmt: skip
     return _told(connection, texts, lambda counts: counts[0] == sum(counts[1:]))
 
 
 def pushed_down_differs(connection: Connection, source: str, predicate: str) -> str | None:
-    """NoREC, as `partitions_differ`."""
+    """Apply NoREC. Arguments and result are those of `partitions_differ`."""
     texts = [f"select 1 from {source} where {predicate}",
              f"select 1 from (select ({predicate}) is true as holds from {source} offset 0) as q where holds"]  # fmt: skip
     return _told(connection, texts, lambda counts: counts[0] == counts[1])

@@ -1,12 +1,13 @@
-"""A world of members that run queries together, without sockets, clocks or threads: what may happen next is a list of steps.
+"""A simulation of members that run queries together, without sockets, clocks or threads: a list of steps says what may
+happen next.
 
-Each member is a real `MemberQueries`; fragments, portals and mailboxes are modelled by what the machine is promised about
-them. Links keep the order of a pair and nothing else: whichever link is to deliver next is for the test to choose. A link that
-breaks loses what was under way, or delivers the first of it, then tells both ends, and is there again once they know. A
-member that crashes says what it had sent, then nothing.
+Each member is a real `MemberQueries`. Fragments, portals and mailboxes are models of what the machine may assume about
+them. Links keep the order of messages between a pair of members and promise nothing else: the test chooses which link
+delivers next. A link that breaks loses the messages in flight, or delivers the first of them, then notifies both ends;
+it works again once both know. A member that crashes delivers what it had sent, then nothing.
 
-`World.step` does one of `World.steps()` and checks what must hold at any time; `World.settle` lets everything come to its end
-and checks what must be left: nothing.
+`World.step` does one of `World.steps()` and checks the invariants that hold at any time. `World.settle` lets everything
+end and checks that nothing is left.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Part:
 
 @dataclass
 class Truth:
-    """What really happened to a query. cause: the first that reached its initiator while the portal wanted rows."""
+    """The true history of a query. cause: the first cause that reached its initiator while the portal wanted rows."""
 
     participants: tuple[str, ...]
     unsent: list[str]
@@ -54,7 +55,9 @@ class Truth:
 
 
 class World:
-    """members: their names; the queries of `begin` are initiated by the member that their token names."""
+    """Members and the links between them. members: their names. A query of `begin` is initiated by the member that its
+    id names.
+    """
 
     def __init__(self, members: tuple[str, ...]) -> None:
         self.now = 0.0
@@ -80,7 +83,7 @@ class World:
     # -- what may happen ----------------------------------------------------------------------------------------
 
     def steps(self, kinds: frozenset[str] | None = None) -> list[Step]:
-        """All that may happen next, of these kinds."""
+        """Return all steps of these kinds that may happen next."""
         found: list[Step] = [
             ("deliver", *link) for link, sent in self.links.items() if sent and link[1] in self.members
         ]
@@ -116,9 +119,10 @@ class World:
         self._check()
 
     def settle(self) -> None:
-        """Nothing new goes wrong; everything under way arrives; time goes by. Then nothing may be left.
+        """Let everything end: no new fault occurs, all messages in flight arrive, and time passes. Then check that
+        nothing is left.
 
-        A fragment of a query that is over does not end by itself: what it waits for will never come.
+        A fragment of a query that is over does not end by itself, because its input will never come.
         """
         quiet = frozenset({"deliver", "send_start", "set_up", "end", "finish"})
         for _ in range(6):
@@ -175,7 +179,7 @@ class World:
         self._cancel(member, query)
 
     def _sent(self, member: str, query: str, number: str) -> None:
-        """Its output has been taken whole, and it has not noticed yet."""
+        """Record that the whole output of a running fragment has been read, before the fragment has noticed it."""
         if int(number) in self.parts[member, query].running:
             self.truths[query].delivered.add((member, int(number)))
 
@@ -199,7 +203,7 @@ class World:
         self._perform(member, self.members[member].fragment_ended(query, number, cause, self.now))
 
     def _ask(self, sender: str, receiver: str, query: str) -> None:
-        """A sender's member asks for a channel; it is not of interest here how the question travels."""
+        """Let a sender's member ask for a channel. The path of this request is not modelled."""
         state = self.members[receiver].channel(query, self.now)
         if state == "early":
             self.early[receiver].add(query)
@@ -236,7 +240,7 @@ class World:
                 self.links[one, other].append(None)
 
     def _part(self, one: str, other: str) -> None:
-        """The connection breaks. From one to the other the first message may still arrive."""
+        """Break the connection. The first message from `one` to `other` may still arrive."""
         for link, kept in (((one, other), 1), ((other, one), 0)):
             under_way = list(self.links[link])[:kept]
             self.links[link] = deque([*under_way, None])
@@ -313,7 +317,7 @@ class World:
         return not truth.over and len(truth.delivered) == len(FRAGMENTS) * len(truth.participants)
 
     def _caused(self, query: str, cause: Cause) -> None:
-        """A cause reaches the initiator."""
+        """Record that a cause has reached the initiator."""
         truth = self.truths[query]
         if truth.over:
             return

@@ -1,12 +1,14 @@
-"""Random queries, typed, in the manner of sqlsmith: the same ones for the same seed.
+"""Typed random queries, in the manner of sqlsmith; a seed always gives the same ones.
 
-An expression is made for a type: a column, a literal, or a row of the function table that returns it, whose arguments are made
-in turn; so every function, operator and cast that Sluice says it has comes up by itself, and a new row of the table with it.
-Queries have joins, LATERAL, subqueries in every place, WITH, windows, grouping sets, set operations, VALUES and set-returning
-functions. LIMIT comes with an order by all columns only, so that an answer is a multiset that PostgreSQL 15 has to give too.
+An expression is generated for a type. It is a column, a literal, or a row of the function table that returns the type,
+whose arguments are generated in turn. So every function, operator and cast of the function table occurs without further
+work, and a new row of the table too. Queries have joins, LATERAL, subqueries in every place, WITH, windows, grouping
+sets, set operations, VALUES and set-returning functions. LIMIT comes only with an ORDER BY of all columns, so that the
+answer is a multiset on which PostgreSQL 15 must agree.
 
-What is left out: functions whose answers depend on who asks or when, text forms of numerics and of floats (the digits printed
-of these differ on purpose, docs/compatibility.md), and with `exact` floats altogether, for comparisons that allow no last digit.
+These are left out: functions whose answers depend on the user or the time, text forms of numerics and of floats (their
+printed digits differ on purpose, docs/compatibility.md), and with `exact` all floats, for comparisons that allow no
+difference in the last digit.
 """
 
 from __future__ import annotations
@@ -164,7 +166,9 @@ class Column:
 
 @dataclass
 class Scope:
-    """What an expression may name. grouped: the keys of a grouped query, outside aggregates."""
+    """The columns that an expression may refer to. grouped: the keys of a grouped query, for expressions outside of
+    aggregates.
+    """
 
     columns: list[Column] = field(default_factory=list)
     outer: Scope | None = None
@@ -201,7 +205,7 @@ _POLYMORPHIC: Final = frozenset(
 
 @dataclass(frozen=True)
 class Producer:
-    """A row of the function table with its types made definite."""
+    """A row of the function table with its polymorphic types resolved."""
 
     row: Function
     args: tuple[str, ...]
@@ -225,7 +229,7 @@ def _of_element(name: str, element: str) -> str:
 
 
 def _producers(exact: bool) -> dict[str, dict[str, list[Producer]]]:
-    """By kind and type of the result."""
+    """Return the producers by kind and type of the result."""
     found: dict[str, dict[str, list[Producer]]] = defaultdict(lambda: defaultdict(list))
     for row in filter(_usable, registry().rows):
         for returns, producer in _definite(row):
@@ -235,7 +239,7 @@ def _producers(exact: bool) -> dict[str, dict[str, list[Producer]]]:
 
 
 class Queries:
-    """Writes queries. depth: how deep expressions and queries nest. exact: without floats."""
+    """Generates queries. depth: the maximum nesting depth of expressions and queries. exact: leaves out floats."""
 
     def __init__(self, seed: int, *, depth: int = 3, exact: bool = False) -> None:
         self._chance = random.Random(seed)
@@ -252,7 +256,7 @@ class Queries:
         return text
 
     def predicate_over(self) -> tuple[str, str]:
-        """A FROM clause and a predicate over it, for oracles that put the two together in several ways."""
+        """Generate a FROM clause and a predicate over it, for oracles that combine the two in several ways."""
         self._names = 0
         scope = Scope()
         source = self._from(scope, self._depth)
@@ -272,7 +276,7 @@ class Queries:
         return [self._chance.choice(self._types) for _ in range(self._chance.randint(1, 3))]
 
     def _query(self, outer: Scope | None, depth: int, types: Sequence[str] | None = None) -> tuple[str, list[str]]:
-        """A query and its columns' types; they are named c1, c2 ..."""
+        """Generate a query. Returns it with its columns' types; the columns are named c1, c2 ..."""
         types = list(types or self._some_types())
         if depth > 1 and self._maybe(0.12):
             return self._with(outer, depth, types), types
@@ -338,7 +342,7 @@ class Queries:
         return f" order by {', '.join(keys)}{limit}{offset}"
 
     def _group(self, scope: Scope, depth: int) -> str:
-        """GROUP BY of columns; scope is grouped afterwards."""
+        """Generate a GROUP BY of columns, and make the scope a grouped one."""
         fit = [column for column in scope.columns if column.type != "json"]
         keys = self._chance.sample(fit, min(len(fit), self._chance.randint(0, 3)))
         scope.grouped = keys
@@ -403,7 +407,7 @@ class Queries:
     # -- expressions ---------------------------------------------------------------------------------------------
 
     def expression(self, typ: str, scope: Scope, depth: int) -> str:
-        """One of a type, in parentheses where needed."""
+        """Generate an expression of a type, in parentheses where needed."""
         if scope.grouped is not None and depth > 0 and self._maybe(0.5):
             made = self._aggregate(typ, scope, depth)
             if made is not None:
@@ -520,7 +524,7 @@ class Queries:
         return f"(case{arms}{other} end)"
 
     def _scalar_subquery(self, typ: str, scope: Scope, depth: int) -> str:
-        """Of one row by itself: an aggregate of a column, or no FROM."""
+        """Generate a subquery that returns one row: an aggregate of a column, or a query without FROM."""
         inner = Scope(outer=_plain(scope))
         found = [
             p
@@ -564,7 +568,7 @@ class Queries:
 
 
 def _plain(scope: Scope) -> Scope:
-    """What a subquery sees of the query around it: of a grouped one, its keys only."""
+    """Return the columns that a subquery may refer to in the query around it: only the keys if that one is grouped."""
     return Scope(scope.columns if scope.grouped is None else scope.grouped, scope.outer)
 
 

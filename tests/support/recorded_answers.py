@@ -1,9 +1,10 @@
-"""Answers of PostgreSQL 15 that are kept beside the statements, so that a run need not ask again what never changes.
+"""Answers of PostgreSQL 15 that are stored beside the statements, so that a run need not ask PostgreSQL for answers
+that never change.
 
-The file has a line for each statement: its text, then the SQLSTATE or the columns and rows, as JSON; the first line names the
-version that was asked. `RecordedAnswers.ask` gives what is recorded. A statement that is not recorded is asked of a server;
-`--rewrite` asks all of them and writes the file; `--ask-postgres`, which CI gives, asks all of them and fails where the record
-differs.
+The file has one line of JSON for each statement: its text, then the SQLSTATE or the columns and rows. The first line
+names the version of PostgreSQL. `RecordedAnswers.ask` returns the recorded answer. For a statement that is not recorded
+it asks a server. `--rewrite` asks for all of them and writes the file; `--ask-postgres`, which CI sets, asks for all of
+them and fails where the record differs.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ Mode = Literal["believe", "compare", "rewrite"]
 
 
 class RecordedAnswers:
-    """path: the file. connect: a server that has what the statements read; called when the first of them must be asked."""
+    """The recorded answers of one file. path: the file. connect: returns a connection to a server that has the objects
+    that the statements read; it is called when the first statement must be asked.
+    """
 
     def __init__(self, path: Path, mode: Mode, connect: Callable[[], Connection]) -> None:
         self._path, self._mode, self._connect = path, mode, connect
@@ -29,8 +32,10 @@ class RecordedAnswers:
         self._asked: set[str] = set()
 
     def ask(self, statement: str, *, ordered: bool, index: str | None = None) -> Answer:
-        """PostgreSQL's answer; it is asked once. ordered: whether the order of its rows counts when the record is compared. index:
-        a table and its columns, without an index on which PostgreSQL takes long."""
+        """Return PostgreSQL's answer; the server is asked once. ordered: whether the order of its rows counts when the
+        record is compared. index: a table and its columns that need an index in PostgreSQL, because the statement takes
+        long without it.
+        """
         recorded = self._answers.get(statement)
         if recorded is not None and (self._mode == "believe" or statement in self._asked):
             return recorded
@@ -58,7 +63,7 @@ class RecordedAnswers:
         return self._connection
 
     def close(self) -> None:
-        """Write the file if it is to be written anew."""
+        """Write the file if it is to be rewritten."""
         if self._mode == "rewrite" and self._connection is not None:
             major, minor = divmod(self._connection.info.server_version, 10_000)
             lines = [json.dumps({"postgres": f"{major}.{minor}"})]

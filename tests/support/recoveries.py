@@ -1,4 +1,5 @@
-"""How long a fault takes to be told, and to be over: measured by the tests that break things, told at the end of their run.
+"""Times from a fault to its report and to the recovery from it: the tests that cause faults measure them, and the end
+of a run prints them.
 
 Nothing asserts these times. docs/faults.md has those of one run.
 """
@@ -12,7 +13,7 @@ MEASURED: list[str] = []
 
 
 class Recovery:
-    """From a fault, which happens now, on."""
+    """A stopwatch that starts when it is created, at the moment of the fault."""
 
     def __init__(self, fault: str) -> None:
         self._fault = fault

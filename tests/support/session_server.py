@@ -1,4 +1,4 @@
-"""A listener over the DuckDB test engine, and clients for it; ending it checks that nothing was left behind."""
+"""A listener over the DuckDB test engine, and clients for it. Closing it checks that nothing was left behind."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Server:
 
 
 def open_files() -> int:
-    """Sockets and files that this process has open; what an event loop keeps for itself is neither."""
+    """Return the number of sockets and files that this process has open, without those of the event loop itself."""
     return sum(_is_ours(number) for number in os.listdir("/proc/self/fd"))
 
 
@@ -49,7 +49,7 @@ def _is_ours(number: str) -> bool:
 
 @asynccontextmanager
 async def serve(options: ListenerOptions | None = None, rows_per_batch: int = 10_000) -> AsyncIterator[Server]:
-    """A running server. At its end every session is ended, and it is asserted that nothing of them is left."""
+    """Run a server. At its end every session is ended, and it is asserted that nothing of them is left."""
     engine = DuckEngine(rows_per_batch)
     sessions: list[DuckSession] = []
 
@@ -75,13 +75,13 @@ async def serve(options: ListenerOptions | None = None, rows_per_batch: int = 10
 
 
 async def eventually(condition: Any) -> None:
-    """Wait until a condition holds; the test's own timeout is what ends it."""
+    """Wait until a condition holds; only the test's own timeout ends the wait."""
     while not condition():  # noqa: ASYNC110 -- conditions of many kinds, none of which tells when it changes
         await asyncio.sleep(0.01)
 
 
 def stream_of(server: Server, client: RawClient) -> ClientStream:
-    """The server's side of a client's socket."""
+    """Return the server's side of a client's socket."""
     [found] = [s._stream for s in server.listener._sessions.values() if s.pid == client.pid]
     return found
 
@@ -93,7 +93,9 @@ async def connect(server: Server, **more: Any) -> psycopg.AsyncConnection[tuple[
 
 
 class RawClient:
-    """A client that speaks bytes. Its methods queue messages; `until` sends them and reads answers."""
+    """A client that sends and receives protocol messages as bytes. Its methods queue messages; `until` sends them and
+    reads answers.
+    """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -173,7 +175,7 @@ class RawClient:
                 self.pid, self.key = struct.unpack("!I", body[:4])[0], body[4:]
 
     async def until(self, kind: str) -> list[str]:
-        """The kinds of the messages up to and with the next one of `kind`; ParameterStatus is left out."""
+        """Return the kinds of the messages up to and with the next one of `kind`, without ParameterStatus."""
         kinds: list[str] = []
         while not kinds or kinds[-1] != kind:
             got, _ = await self.receive()
@@ -191,7 +193,9 @@ class RawClient:
 
 
 def _told(kind: str, body: bytes) -> object:
-    """A message as two servers that behave alike say it: without source lines, types and row identities."""
+    """Return the parts of a message that must be the same on two servers: without source lines, types and row
+    identities.
+    """
     if kind in "EN":
         return kind, {name: text for name, text in _fields(body).items() if name in "SVCMDHP"}
     if kind == "D":
@@ -224,7 +228,7 @@ def _values(body: bytes) -> list[bytes | None]:
 
 @asynccontextmanager
 async def raw(server: Server, *, start: bool = True, **parameters: str) -> AsyncIterator[RawClient]:
-    """A client by bytes; with `start` it is logged in already."""
+    """Open a client that speaks bytes; with `start` it is logged in already."""
     async with raw_to(server.host, server.port) as client:
         if start:
             client.startup(0x30000, **{"user": "ann", "database": "sluice", **parameters})
@@ -234,7 +238,7 @@ async def raw(server: Server, *, start: bool = True, **parameters: str) -> Async
 
 @asynccontextmanager
 async def raw_to(host: str, port: int) -> AsyncIterator[RawClient]:
-    """A connection to any server."""
+    """Open such a connection to any server."""
     reader, writer = await asyncio.open_connection(host, port)
     try:
         yield RawClient(reader, writer)

@@ -1,8 +1,9 @@
-"""Members in this process whose engines give their rows in batches of odd sizes, and tables whose rows lie in another order.
+"""Members in this process whose engines return their rows in batches of odd sizes, and tables whose rows are in another
+order.
 
-No answer may depend on either: where a batch ends is an engine's business, and a table has no order. Everything is real
-(`server.member.Member`, sockets, DuckDB); what is shaped is what a DuckDB reader gives, between DuckDB and whoever reads it:
-batches of one row, of two, of a few or as they were, and empty ones between.
+No answer may depend on either: an engine decides where a batch ends, and a table has no order. Everything is real
+(`server.member.Member`, sockets, DuckDB). Only the batches of a DuckDB reader are changed, between DuckDB and the code
+that reads them: batches of one row, of two, of a few or as they were, and empty ones between.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _EMPTY: Final = 4
 
 
 class ShapedReader:
-    """DuckDB's reader, whose batches are cut anew."""
+    """DuckDB's reader, with its batches cut into other sizes."""
 
     def __init__(self, reader: Any, chance: random.Random) -> None:
         self._reader = reader
@@ -61,7 +62,9 @@ class ShapedReader:
 
 @contextmanager
 def shaped_batches(seed: int) -> Iterator[None]:
-    """Within, all readers of DuckDB in this process give batches of odd sizes; the same ones for the same seed and order."""
+    """Make all DuckDB readers of this process return batches of odd sizes while the context is open. The same seed and
+    order give the same sizes.
+    """
     chance = random.Random(seed)
     lock = threading.Lock()
     run = LocalCursor.run
@@ -79,14 +82,14 @@ def shaped_batches(seed: int) -> Iterator[None]:
 
 
 class Shaped:
-    """Members on one loop, in a thread of its own, over one catalog."""
+    """Members over one catalog, on one event loop in its own thread."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         self._members = members
         self.count = len(members)
 
     def connect(self, number: int, settings: Mapping[str, object]) -> Connection:
-        """A session with a member."""
+        """Open a session on a member."""
         host, port = self._members[number].clients.addresses[0][:2]
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         return psycopg.connect(host=host, port=port, user="tester", dbname="sluice", autocommit=True, options=options)
@@ -94,7 +97,7 @@ class Shaped:
 
 @contextmanager
 def shaped_members(folder: Path, count: int) -> Iterator[Shaped]:
-    """Running members that know each other; closed at the end. Spark is started by whoever asks for it."""
+    """Run members that know each other and close them at the end. Spark starts when a test first uses it."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="shaped-members")
     thread.start()

@@ -1,4 +1,6 @@
-"""Two members in this process that share a catalog and a folder of tables, and sessions that work on both at once."""
+"""Two members in this process that share a catalog and a folder of tables, and sessions that work on both at the same
+time.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ SESSIONS = 8
 
 @contextmanager
 def two_members(folder: Path, catalog: str | None = None) -> Iterator[list[LocalMember]]:
-    """catalog: a URL, or a file in the folder."""
+    """Run two members. catalog: a URL; if not given, the catalog is a file in the folder."""
     catalog = catalog or str(folder / "catalog.sqlite")
     with ExitStack() as stack:
         yield [
@@ -27,7 +29,9 @@ def two_members(folder: Path, catalog: str | None = None) -> Iterator[list[Local
 
 
 def at_once(members: list[LocalMember], work: Callable[[psycopg.Connection[Any], int], Any]) -> list[Any]:
-    """`work(connection, number)` in sessions of their own, spread over the members. Raises what one of them raises."""
+    """Call `work(connection, number)` concurrently in several sessions, spread over the members. Raises an exception
+    that one of them raised.
+    """
 
     def session(number: int) -> Any:
         with members[number % len(members)].connect() as connection:

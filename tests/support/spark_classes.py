@@ -1,8 +1,9 @@
-"""An archive of the classes that Spark loads, so that a JVM of the tests finds them read, verified and laid out: half of the
-processor time of its start.
+"""An archive of the classes that Spark loads (class data sharing), so that a JVM of the tests finds them parsed,
+verified and laid out. This saves half of the processor time of its start.
 
-`python -m support.spark_classes` makes it, which takes a start and a few queries; `make test` does so once an environment. A JVM
-that another Java or other jars belong to ignores it, and so does a run of the tests that finds none.
+`python -m support.spark_classes` makes it, which takes a start and a few queries; `make test` does so once an
+environment. A JVM with another Java version or other jars ignores the archive. A run of the tests also works without
+one.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _QUERIES: Final = (
 
 
 def java_options() -> str:
-    """Return the options that a JVM of the tests is started with."""
+    """Return the options with which the tests start a JVM."""
     if not ARCHIVE.exists() or " " in str(ARCHIVE):
         return _BRIEF
     # The logging that is switched off is the JVM's own, which warns of an archive that it ignores.
@@ -48,12 +49,14 @@ def java_options() -> str:
 
 
 def use() -> None:
-    """Have the drivers that this process and its children start take these options. What a user has set stays."""
+    """Make the drivers that this process and its children start use these options. Options that a user has set stay."""
     os.environ.setdefault(_VARIABLE, java_options())
 
 
 def _make() -> int:
-    """Start a Spark as members do, load what it needs for queries and files, and have its JVM write the archive as it ends."""
+    """Start a Spark as members do, load the classes that it needs for queries and files, and have its JVM write the
+    archive when it ends.
+    """
     if " " in str(ARCHIVE):
         print("no archive of Spark's classes: there are blanks in the path of the working copy")
         return 0

@@ -1,7 +1,7 @@
 """A standalone Spark cluster for tests: a master and workers from PySpark's own jars, on 127.0.0.1.
 
-Each worker has one core and the memory of one small executor. Everything that they write goes below one folder, and at the end
-nothing of their sessions runs.
+Each worker has one core and the memory of one small executor. All processes write below one folder, and at the end no
+process of their sessions runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _LOCALHOST: Final = "127.0.0.1"
 
 
 class StandaloneSpark:
-    """A context manager around one cluster. master: its URL. conf: what an application needs to fit into it."""
+    """A context manager around one cluster. master: its URL. conf: the settings that an application needs to fit into
+    it.
+    """
 
     def __init__(self, folder: Path, workers: int = 2) -> None:
         self._folder = folder
@@ -71,7 +73,7 @@ class StandaloneSpark:
         self._stack.close()
 
     def executors(self) -> list[psutil.Process]:
-        """The JVMs of the executors that run."""
+        """Return the JVMs of the running executors."""
         return [child for child in self._family() if _is_executor(child)]
 
     @property
@@ -107,12 +109,12 @@ class StandaloneSpark:
         wait_until(has_said, _START_SECONDS)
 
     def _family(self) -> list[psutil.Process]:
-        """Every process of the servers' sessions: also Python workers whose executor is gone."""
+        """Return every process of the servers' sessions, also Python workers whose executor has ended."""
         sessions = {server.pid for server in self._servers}
         return [process for process in psutil.process_iter() if _session(process.pid) in sessions]
 
     def _stop(self) -> None:
-        """End the workers, which end their executors, then the master; and kill what is left."""
+        """End the workers, which end their executors, then the master; then kill the processes that remain."""
         family = self._family()
         for server in reversed(self._servers):
             server.terminate()

@@ -1,7 +1,7 @@
-"""A process of its own that writes to stored tables: `python -m support.storage_writer LOCATION FIRST COUNT`.
+"""A separate process that writes to stored tables: `python -m support.storage_writer LOCATION FIRST COUNT`.
 
-It inserts the numbers FIRST, FIRST + 1 ... into the tables `t` and `u`, each into both in one transaction, and prints each
-when its commit has returned. It publishes in the background as members do.
+It inserts the numbers FIRST, FIRST + 1 ... into the tables `t` and `u`, each into both in one transaction, and prints
+each when its commit has returned. It publishes to Delta's logs in the background, as members do.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def store_server(bucket: str = BUCKET) -> Iterator[Store]:
 
 
 def files(store: Store) -> fs.S3FileSystem:
-    """The store with the right to make buckets."""
+    """Return the store's file system, with the permission to create buckets."""
     return fs.S3FileSystem(
         endpoint_override=store.endpoint,
         region=store.region,
@@ -53,7 +53,7 @@ def put(store: Store, key: str, table: pa.Table) -> None:
 
 
 def attach(connection: Connection, key: str, bucket: str = BUCKET, **options: str) -> None:
-    """Make `t` a foreign table over what lies there."""
+    """Make `t` a foreign table over the object at `key`."""
     connection.execute("drop foreign table if exists t")
     told = ", ".join(f"{name} '{value}'" for name, value in {"path": f"s3://{bucket}/{key}", **options}.items())
     connection.execute(f"create foreign table t options ({told})".encode())

@@ -1,4 +1,6 @@
-"""A stored table with a column of every type that files can hold, its values in carriers, edges and nulls included."""
+"""A stored table with a column of every type that files can store, its values as carrier types, limits and nulls
+included.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ def _intervals(*values: tuple[int, int, int] | None) -> pa.Array:
 
 
 def _lists(elements: pa.Array) -> pa.Array:
-    """Two elements, none, no list, and the other two."""
+    """Return lists of the elements: two of them, none, null instead of a list, and the other two."""
     return pa.ListArray.from_arrays(pa.array([0, 2, None, 2, 4], pa.int32()), elements)
 
 
@@ -92,7 +94,7 @@ ROWS: Final = pa.RecordBatch.from_arrays(
 
 
 def written(folder: Path) -> Table:
-    """The table, in a catalog of its own below `folder`, with `ROWS`."""
+    """Write the table with `ROWS`, in its own catalog below `folder`."""
     store = CatalogStore(folder / "catalog.sqlite")
     catalog = SessionCatalog(store)
     table = catalog.tables.create_table(
@@ -109,7 +111,7 @@ def written(folder: Path) -> Table:
 
 
 def comparable(rows: pa.RecordBatch) -> dict[str, list[Any]]:
-    """Values that can be compared: dates and timestamps as numbers, floats as text."""
+    """Return the values in a form that can be compared: dates and timestamps as numbers, floats as text."""
     return {name: _comparable(array) for name, array in zip(rows.schema.names, rows.columns, strict=True)}
 
 

@@ -1,4 +1,6 @@
-"""VACUUM leaves the files that tables have, and no other: what a statement that did not come to its end has begun to write goes."""
+"""A check that VACUUM leaves the files that tables have and no other: it removes the files of statements that did not
+complete.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,9 @@ _OLD_SECONDS: Final = 7200.0
 
 
 def require_swept(session: psycopg.Connection[Any], folder: Path) -> None:
-    """folder: of the members' catalog and their tables. What was committed shows in Delta's logs a moment later; until then
-    VACUUM has to leave what it took away."""
+    """Wait until VACUUM has left only the tables' files. A commit appears in Delta's logs a moment later; until then
+    VACUUM must keep the files that it removed. folder: the folder of the members' catalog and tables.
+    """
     wait_until(lambda: _swept(session, folder))
 
 
@@ -38,6 +41,6 @@ def _swept(session: psycopg.Connection[Any], folder: Path) -> bool:
 
 
 def _dropped(folder: Path) -> set[str]:
-    """Folders of dropped tables, which are kept for those who still read them."""
+    """Return the folders of dropped tables, which are kept for statements that still read them."""
     with closing(sqlite3.connect(folder / "catalog.sqlite")) as catalog:
         return {location for (location,) in catalog.execute("select location from dropped")}

@@ -1,4 +1,4 @@
-"""Rows of the function table that PostgreSQL has no function for: what the binder ends special syntax in."""
+"""Rows of the function table for which PostgreSQL has no function: the binder resolves special syntax to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables among the tests: many cases of one kind, of which a run may ask a part."""
+"""Sampling of test tables: tables have many cases of one kind, of which a run may execute a part."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from collections.abc import Sequence
 
 
 def sample(names: Sequence[str], parts: int, seed: int) -> set[str]:
-    """Return one of so many of a table's cases, at least one. Successive seeds choose all of them, each once."""
+    """Return one of `parts` parts of a table's cases, with at least one case. Successive seeds choose every case once."""
     # By name: the order of tests is another one in each run.
     return set(sorted(names)[seed % min(parts, len(names)) :: parts])

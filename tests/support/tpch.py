@@ -23,9 +23,11 @@ TABLES = ("region", "nation", "supplier", "customer", "part", "partsupp", "order
 
 
 def generate(folder: Path, scale: float, file_format: str, parts: int = 1) -> Path:
-    """`folder` with one file a table in `file_format` (parquet or csv), or with a folder of several a table.
+    """Generate TPC-H tables below `folder`, in `file_format` (parquet or csv): one file a table, or a folder of several
+    files a table. Returns the folder.
 
-    What is small is generated once a working copy, and copied: a second and a half of processor time at scale 0.1.
+    A small scale is generated once a working copy, and copied: generating takes a second and a half of processor time
+    at scale 0.1.
     """
     if scale > _KEPT_MAX:
         _generate(folder, scale, file_format, parts)
@@ -53,7 +55,9 @@ def _generate(folder: Path, scale: float, file_format: str, parts: int) -> None:
 
 
 def load_into_postgres(connection: psycopg.Connection[Any], parquet: Path, csv: Path) -> None:
-    """The tables with the column types that Sluice infers from the Parquet files, filled from the CSV files."""
+    """Create the tables with the column types that Sluice infers from the Parquet files, and fill them from the CSV
+    files.
+    """
     for table in TABLES:
         columns = infer_columns((str(parquet / f"{table}.parquet"),), "parquet", {})
         definitions = [

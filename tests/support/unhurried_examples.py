@@ -1,7 +1,10 @@
-"""Hypothesis without its clock: that an example takes longer than 200 ms, or the making of some longer than a second, says how
-busy the machine is. The tests' conftest imports it, before the properties are decorated.
+"""Settings of Hypothesis without its time limits: that an example takes longer than 200 ms, or the generation of some
+longer than a second, only shows how busy the machine is. The tests' conftest imports this module before the properties
+are decorated.
 
-A property that does not say how many examples it takes has fifty, other ones in each run; `EXAMPLES=1000` is a search by hand."""
+A property that does not set its number of examples runs fifty, different ones in each run; `EXAMPLES=1000` is a search
+by hand.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts to read as values, good and bad: the input tests compare what becomes of them here and on a real server."""
+"""Texts to parse as values, valid and invalid ones: the input tests compare how we and a real server parse them."""
 
 from __future__ import annotations
 
