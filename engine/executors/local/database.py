@@ -51,10 +51,11 @@ _VECTOR: Final = 2048
 _NAMES: Final = 256
 #: DuckDB's read-ahead for each statement. By default it would be 10 MiB.
 _READ_AHEAD_BYTES: Final = 2 << 20
+#: Texts of more than some kilobytes are in blocks of their own.
 _TABLE_BYTES: Final = (
     exp.select("coalesce(sum(memory_usage_bytes), 0)")
     .from_(exp.Table(this=exp.func("duckdb_memory", dialect="duckdb")))
-    .where("tag = 'IN_MEMORY_TABLE'")
+    .where("tag IN ('IN_MEMORY_TABLE', 'OVERFLOW_STRINGS')")
     .sql("duckdb")
 )
 _PART: Final = "sluice_part"

@@ -8,7 +8,11 @@ recently are evicted. The footers' bounds say in which row groups a value can be
 
 A read that needs a column which is not held runs in DuckDB. If it is the second one to need it, the column is decoded on a fragment
 thread meanwhile. So no read waits for a column to be decoded, and what is read once is not held. A file that may be replaced under
-its name is held by its size, time and inode, which are looked at for each read; one that changed a moment ago is not held.
+its name is held by its size, times and inode, which are looked at for each read; one that changed a moment ago is not held.
+
+Where the columns that reads need are larger than `HELD_BYTES`, each would be evicted before it was needed again, and decoding
+would take more time than DuckDB's statements. So decoding is paid for: each read earns an amount of bytes that may be decoded, one
+that was answered from memory more than one that was not (`_ANSWERED_BYTES`, `_MISSED_BYTES`).
 
 A read searches `_SEARCHED_ROWS` rows at most, because the event loop's thread does it; columns in ascending order are not counted.
 It gives few rows, or none: a query for many rows is DuckDB's.
@@ -29,80 +33,37 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from engine.catalog.model.objects import Table
-from engine.common.sql_type import SqlType
 from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.contracts.output_cast import carry_array
-from engine.executors.local.settled_files import FileState, state_of
+from engine.executors.local.row_group_columns import COLUMN_BYTES, Chunk, ColumnKey, HeldColumn, decode_columns
+from engine.executors.local.settled_files import state_of
 from engine.planner.codegen.point_read import PointRead
 from engine.planner.optimizer.footers import RowGroup, known_footers
-from wire.dataclass import dataclass
-from wire.types import pg_types as t
 
 _log = logging.getLogger(__name__)
-#: Bytes of all columns that are held, and of one row group's column.
+#: Bytes of all columns that are held.
 HELD_BYTES: Final = 64 << 20
-_COLUMN_BYTES: Final = 16 << 20
 _COLUMNS_MOST: Final = 1 << 14
 #: Columns that were needed, and are remembered to be held when they are needed again.
 _NEEDED_MOST: Final = 1 << 14
-#: Row groups that a read looks into, rows of unordered columns that it searches, and rows that it may give.
+#: Bytes that may be decoded for each read that was answered, and for each that was not: what DuckDB would have taken for the
+#: read, and an eighth of it.
+_ANSWERED_BYTES: Final = 1 << 20
+_MISSED_BYTES: Final = 1 << 17
+#: Row groups whose bounds a read looks at, row groups that it looks into, and columns of these.
+_GROUPS_MOST: Final = 1 << 12
 _CHUNKS_MOST: Final = 64
+_COLUMNS_OF_READ: Final = 1 << 11
+#: Rows of unordered columns that a read searches, and rows that it may give.
 _SEARCHED_ROWS: Final = 1 << 18
 _ROWS_MOST: Final = 1 << 11
-#: Rows that are decoded at a time.
-_DECODED_ROWS: Final = 1 << 16
-#: Arrow types of a file's columns whose values are those of a type's carrier, or are cast to it without loss.
-_ARROW_TYPES: Final[Mapping[t.PgType, Callable[[pa.DataType], bool]]] = {
-    t.BOOL: pa.types.is_boolean,
-    t.INT2: lambda typ: typ in (pa.int8(), pa.int16()),
-    t.INT4: lambda typ: typ in (pa.int8(), pa.int16(), pa.int32()),
-    t.INT8: pa.types.is_signed_integer,
-    t.FLOAT4: pa.types.is_float32,
-    t.FLOAT8: pa.types.is_float64,
-    t.TEXT: pa.types.is_string,
-    t.VARCHAR: pa.types.is_string,
-    t.DATE: pa.types.is_date32,
-    t.NUMERIC: pa.types.is_decimal128,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """A row group of a file. state: of a file that may be replaced under its name. group: its number."""
-
-    file: str
-    state: FileState | None
-    group: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """A row group's column. numbers: its values, where they are whole numbers without nulls; ascends: whether these ascend."""
-
-    values: pa.Array
-    numbers: np.ndarray[Any, Any] | None
-    ascends: bool
-
-    def find(self, value: int | str) -> slice | np.ndarray[Any, Any]:
-        """Return the places of the rows whose value this is."""
-        if self.numbers is None:
-            return np.asarray(pc.indices_nonzero(pc.equal(self.values, pa.scalar(value, _wide(self.values.type)))))
-        bounds = np.iinfo(self.numbers.dtype)
-        if not bounds.min <= int(value) <= bounds.max:
-            return slice(0, 0)
-        number = self.numbers.dtype.type(value)
-        if self.ascends:
-            return slice(int(self.numbers.searchsorted(number)), int(self.numbers.searchsorted(number, "right")))
-        return np.flatnonzero(self.numbers == number)
-
 
 #: Places of rows in a row group.
 _Places = slice | np.ndarray[Any, Any]
 #: A row group's columns by their names, and the values that some of them are to equal.
-_Columns = Mapping[str, _Held]
+_Columns = Mapping[str, HeldColumn]
 _Wanted = Sequence[tuple[str, int | str]]
 
 
@@ -114,13 +75,15 @@ class PointReads:
 
     def __init__(self, post: Callable[[Callable[[], object]], None], held_bytes: int = HELD_BYTES) -> None:
         self._post = post
-        self._held: WeightedLruCache[tuple[_Chunk, str], _Held] = WeightedLruCache(
+        self._held: WeightedLruCache[ColumnKey, HeldColumn] = WeightedLruCache(
             _COLUMNS_MOST, held_bytes, lambda _, held: held.values.nbytes, largest=held_bytes
         )
         self._answered = 0
         self._lock = threading.Lock()
         #: Columns that were needed and are not held. True: they are being decoded, or cannot be held.
-        self._needed: OrderedDict[tuple[_Chunk, str], bool] = OrderedDict()
+        self._needed: OrderedDict[ColumnKey, bool] = OrderedDict()
+        #: Bytes that may be decoded, at most and now.
+        self._credit_most = self._credit = 2 * held_bytes
 
     def find(self, read: PointRead, schema: pa.Schema, values: Mapping[str, Any]) -> Sequence[pa.RecordBatch] | None:
         """Return the rows of a point read as batches, none of them empty; None where DuckDB is to read them.
@@ -138,17 +101,21 @@ class PointReads:
         chunks = _chunks_with(read.table, wanted)
         if chunks is None:
             return None
-        names = dict.fromkeys((*read.columns, *(name for name, _ in wanted)))
+        if len(chunks) * len(read.types) > _COLUMNS_OF_READ:
+            return None
         groups, missing = [], []
         for chunk in chunks:
-            held = {name: self._held.find((chunk, name)) for name in names}
-            missing += [(chunk, name) for name, column in held.items() if column is None]
-            groups.append({name: column for name, column in held.items() if column is not None})
+            keys = [ColumnKey(chunk, name, typ) for name, typ in read.types.items()]
+            held = {key: self._held.find(key) for key in keys}
+            missing += [key for key, column in held.items() if column is None]
+            groups.append({key.name: column for key, column in held.items() if column is not None})
         if missing:
-            self._note_needed(missing, read.table)
+            self._note_needed(missing)
             return None
         found = _search(groups, wanted, read, schema)
-        self._answered += found is not None
+        if found is not None:
+            self._answered += 1
+            self._earn(_ANSWERED_BYTES)
         return found
 
     def statistics(self) -> dict[str, int]:
@@ -156,50 +123,80 @@ class PointReads:
         held = self._held.statistics()
         return {"point_reads": self._answered, "held_columns": held["entries"], "held_column_bytes": held["weight"]}
 
-    def _note_needed(self, columns: Iterable[tuple[_Chunk, str]], table: Table) -> None:
-        """Have those of these columns decoded that were needed before."""
+    def _earn(self, size: int) -> None:
+        with self._lock:
+            self._credit = min(self._credit + size, self._credit_most)
+
+    def _note_needed(self, keys: Iterable[ColumnKey]) -> None:
+        """Have those of these columns decoded that were needed before, as long as there is credit."""
+        self._earn(_MISSED_BYTES)
         again = defaultdict(list)
         with self._lock:
-            for key in columns:
-                is_settled = key[0].state is None or key[0].state.is_settled
-                if self._needed.get(key) is False and is_settled:
-                    again[key[0]].append(key[1])
-                self._needed[key] = key in self._needed and is_settled
+            for key in keys:
+                state = key.chunk.state
+                is_settled = state is None or state.is_settled
+                is_known = key in self._needed
+                if self._needed.get(key) is False and is_settled and self._credit > 0:
+                    again[key.chunk].append(key)
+                    self._needed[key] = True
+                elif not is_known:
+                    self._needed[key] = False
                 self._needed.move_to_end(key)
             while len(self._needed) > _NEEDED_MOST:
                 self._needed.popitem(last=False)
-        for chunk, names in again.items():
-            self._post(functools.partial(self._hold, chunk, names, table))
+        for chunk, columns in again.items():
+            self._post(functools.partial(self._hold, chunk, columns))
 
-    def _hold(self, chunk: _Chunk, names: Sequence[str], table: Table) -> None:
-        """Decode columns of a row group and hold them. Blocks."""
+    def _hold(self, chunk: Chunk, keys: Sequence[ColumnKey]) -> None:
+        """Decode columns of a row group and hold them, as long as there is credit. Blocks."""
+        left = dict.fromkeys(keys)
         try:
-            decoded = _decode(chunk, names, table)
+            for key, column in decode_columns(chunk, keys):
+                if chunk.state is not None and state_of(chunk.file) != chunk.state:
+                    return
+                if column is not None:
+                    self._held.get(key, functools.partial(_same, column))
+                del left[key]
+                if not self._spend(key, column):
+                    self._put_off(left)
+                    return
         except (OSError, pa.ArrowException) as error:
             # DuckDB reads the file, and tells what is wrong with it.
-            _log.debug("columns %s of %s cannot be held: %s", names, chunk, error)
-            return
-        if chunk.state is not None and state_of(chunk.file) != chunk.state:
-            return
+            _log.debug("columns of %s cannot be held: %s", chunk, error)
+
+    def _spend(self, key: ColumnKey, column: HeldColumn | None) -> bool:
+        """Note that a column was decoded. column: None if it cannot be held. Returns whether there is credit left."""
         with self._lock:
-            for name, column in decoded.items():
-                self._held.get((chunk, name), functools.partial(_same, column))
-                self._needed.pop((chunk, name), None)
+            if column is not None:
+                self._needed.pop(key, None)
+            self._credit -= COLUMN_BYTES if column is None else column.values.nbytes
+            return self._credit > 0
+
+    def _put_off(self, keys: Iterable[ColumnKey]) -> None:
+        """Leave columns to a later read: those of a wide table, or of many row groups, would occupy the fragment threads."""
+        with self._lock:
+            for key in keys:
+                if key in self._needed:
+                    self._needed[key] = False
 
 
-def _same(column: _Held) -> _Held:
+def _same(column: HeldColumn) -> HeldColumn:
     return column
 
 
-def _chunks_with(table: Table, wanted: _Wanted) -> Sequence[_Chunk] | None:
+def _chunks_with(table: Table, wanted: _Wanted) -> Sequence[Chunk] | None:
     """Return the row groups that may have a row with these values, in order; None where they are many, or not known."""
-    chunks: list[_Chunk] = []
+    chunks: list[Chunk] = []
+    looked_at = 0
     may_be_replaced = table.storage is None and not table.lake
     for file, stamp, groups in known_footers(table):
         state = state_of(file) if may_be_replaced else None
         if groups is None or (may_be_replaced and (state is None or stamp != (state.size, state.changed))):
             return None
-        chunks += [_Chunk(file, state, number) for number, group in enumerate(groups) if _may_have(group, wanted)]
+        looked_at += len(groups)
+        if looked_at > _GROUPS_MOST:
+            return None
+        chunks += [Chunk(file, state, number) for number, group in enumerate(groups) if _may_have(group, wanted)]
         if len(chunks) > _CHUNKS_MOST:
             return None
     return chunks
@@ -231,7 +228,8 @@ def _search(
             return None
         places = columns[first[0]].find(first[1])
         if others:
-            if _count(places) > _SEARCHED_ROWS:
+            searched += _count(places) * len(others)
+            if searched > _SEARCHED_ROWS:
                 return None
             places = _filter(places, columns, others)
         if read.limit is not None:
@@ -249,7 +247,7 @@ def _search(
     return batches
 
 
-def _cost(column: _Held) -> int:
+def _cost(column: HeldColumn) -> int:
     if column.ascends:
         return 0
     return 1 if column.numbers is not None else 2
@@ -259,14 +257,10 @@ def _filter(places: _Places, columns: _Columns, wanted: _Wanted) -> _Places:
     """Return those of these places whose rows have these values too."""
     left = np.arange(places.start, places.stop) if isinstance(places, slice) else places
     for name, value in wanted:
-        values = columns[name].values.take(pa.array(left))
-        left = left[np.asarray(pc.indices_nonzero(pc.equal(values, pa.scalar(value, _wide(values.type)))))]
+        column = columns[name]
+        values = column.values.take(pa.array(left))
+        left = left[np.asarray(pc.indices_nonzero(pc.equal(values, pa.scalar(value, column.comparable_type))))]
     return left
-
-
-def _wide(typ: pa.DataType) -> pa.DataType:
-    """The type that holds any value which a column of this type is compared with."""
-    return pa.int64() if pa.types.is_integer(typ) else typ
 
 
 def _count(places: _Places) -> int:
@@ -281,45 +275,6 @@ def _first(places: _Places, most: int) -> _Places:
 
 def _pick(values: pa.Array, places: _Places) -> pa.Array:
     if isinstance(places, slice):
-        return values.slice(places.start, places.stop - places.start)
+        # A copy: whoever reads the rows slowly would keep the whole column in memory, beside those that are held.
+        return pa.concat_arrays([values.slice(places.start, places.stop - places.start)])
     return values.take(pa.array(places))
-
-
-def _decode(chunk: _Chunk, names: Sequence[str], table: Table) -> Mapping[str, _Held]:
-    """Read columns of a row group that can be held.
-
-    Raises OSError and ArrowException; ArrowInvalid for columns that the file lacks or has in another form.
-    """
-    with pa.OSFile(chunk.file) as opened, pq.ParquetFile(opened) as file:
-        schema = file.schema_arrow
-        for name in names:
-            column = table.column(name)
-            if column is None or not _is_as_carried(schema, name, column.type):
-                raise pa.ArrowInvalid(f'column "{name}" is not in the file as it is given to clients')
-        batches = []
-        room = _COLUMN_BYTES
-        for batch in file.iter_batches(_DECODED_ROWS, [chunk.group], list(names), use_threads=False):
-            room -= max(column.nbytes for column in batch.columns)
-            if room < 0:
-                raise pa.ArrowInvalid("a column of the row group is too large to be held")
-            batches.append(batch)
-    rows = pa.Table.from_batches(batches)
-    rows.validate(full=True)
-    return {name: _hold_values(rows.column(name)) for name in names}
-
-
-def _is_as_carried(schema: pa.Schema, name: str, typ: SqlType) -> bool:
-    """Whether the file has one column of this name, with values as they are carried."""
-    found = schema.get_all_field_indices(name)
-    if len(found) != 1:
-        return False
-    stored = schema.field(found[0]).type
-    return _ARROW_TYPES[typ.pg](stored) and (typ.pg is not t.NUMERIC or stored.scale == typ.scale)
-
-
-def _hold_values(column: pa.ChunkedArray) -> _Held:
-    values = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if values.null_count or not pa.types.is_integer(values.type):
-        return _Held(values, None, ascends=False)
-    numbers = values.to_numpy()
-    return _Held(values, numbers, ascends=bool(np.all(numbers[1:] >= numbers[:-1])))

@@ -11,11 +11,17 @@ _SETTLED_NS: Final = 2_000_000_000
 
 
 class FileState(NamedTuple):
-    """size: bytes. changed: the time of the last change in nanoseconds. inode: the file's."""
+    """The state of a file.
+
+    size: bytes. changed: the time of the last change in nanoseconds. inode: the file's. inode_changed: the time at which
+    the inode last changed, in nanoseconds. A program that copies a file with its times (cp -p, tar, rsync) sets
+    `changed`, and nobody sets this one.
+    """
 
     size: int
     changed: int
     inode: int
+    inode_changed: int
 
     @property
     def is_settled(self) -> bool:
@@ -29,4 +35,4 @@ def state_of(file: str) -> FileState | None:
         status = os.stat(file)
     except OSError:
         return None
-    return FileState(status.st_size, status.st_mtime_ns, status.st_ino)
+    return FileState(status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)

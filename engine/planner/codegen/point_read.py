@@ -29,6 +29,7 @@ from wire.types import pg_types as t
 
 #: Types whose values in a Parquet file are those of their carriers.
 _PLAIN: Final = frozenset((t.BOOL, t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8, t.TEXT, t.VARCHAR, t.DATE, t.NUMERIC))
+_INTEGERS: Final = frozenset((t.INT2, t.INT4, t.INT8))
 _TEXTS: Final = frozenset((t.TEXT, t.VARCHAR))
 #: The largest number of files of a table that are searched at each execution.
 _FILES_MOST: Final = 64
@@ -50,12 +51,14 @@ class Equality:
 @dataclass(frozen=True, slots=True)
 class PointRead:
     """A search for the rows of `table` for which all `equalities` hold. It returns the values of `columns`, by their
-    names in the table's files, in the order of its files and rows. limit: the largest number of rows; None: all rows.
+    names in the table's files, in the order of its files and rows. types: of all these columns and of those that are
+    compared, by name. limit: the largest number of rows; None: all rows.
     """
 
     table: Table
     equalities: tuple[Equality, ...]
     columns: tuple[str, ...]
+    types: Mapping[str, SqlType]
     limit: int | None = None
 
 
@@ -78,7 +81,11 @@ def describe_point_read(plan: Node, compilation: Compilation) -> PointRead | Non
     if columns is None or not equalities:
         return None
     found = tuple(equality for equality in equalities if equality is not None)
-    return PointRead(node.table, found, columns, limit) if len(found) == len(equalities) else None
+    if len(found) < len(equalities):
+        return None
+    types = {name: column.type for column, name in zip(node.columns, node.names, strict=True)}
+    read = (*columns, *(equality.column for equality in found))
+    return PointRead(node.table, found, columns, {name: types[name] for name in read}, limit)
 
 
 def _constant_limit(node: Limit) -> int | None:
@@ -103,7 +110,7 @@ def _is_plain_column(table: Table, name: str) -> bool:
     column = table.column(name)
     if column is None or column.nested is not None or name in table.partition_by:
         return False
-    return column.type.pg in _PLAIN and (column.type.pg is not t.NUMERIC or column.type.scale is not None)
+    return column.type.pg in _PLAIN and not column.type.is_wide
 
 
 def _emitted_names(
@@ -142,4 +149,4 @@ def _equality_with(name: str, value: Any) -> Equality | None:
 
 
 def _are_comparable(left: SqlType, right: SqlType) -> bool:
-    return any({left.pg, right.pg} <= family for family in (t.WHOLE_NUMBERS, _TEXTS))
+    return any({left.pg, right.pg} <= family for family in (_INTEGERS, _TEXTS))

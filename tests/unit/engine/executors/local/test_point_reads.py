@@ -6,7 +6,8 @@ import datetime as dt
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,19 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from psycopg.types.string import TextLoader
 from support.local_member import LocalMember, local_member
 from support.member_process import wait_until
 
-from engine.executors.local import point_reads
+from engine.catalog.model.objects import Table, TableColumn
+from engine.common.sql_type import SqlType
+from engine.contracts.output_cast import carrier_of
+from engine.executors.local import point_reads, row_group_columns
+from engine.executors.local.point_reads import PointReads
+from engine.executors.local.row_group_columns import Chunk, ColumnKey, decode_columns
+from engine.planner.codegen.point_read import Equality, PointRead
+from engine.planner.optimizer.footers import row_groups
+from wire.types import pg_types as t
 
 Client = psycopg.Connection[tuple[Any, ...]]
 ROWS = 4_000
@@ -239,7 +249,7 @@ def test_a_stored_table_has_its_rows_of_now(member: LocalMember, client: Client)
 def test_what_is_held_stays_within_its_bytes(
     member: LocalMember, client: Client, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(point_reads, "_COLUMN_BYTES", 4_096)
+    monkeypatch.setattr(row_group_columns, "COLUMN_BYTES", 4_096)
     rows = pa.table({"k": range(1_000), "v": ["x" * 100] * 1_000})
     write(lake / "large.parquet", rows)
     client.execute(f"create foreign table large options (path '{lake / 'large.parquet'}', format 'parquet')".encode())
@@ -258,3 +268,184 @@ def test_explain_analyze_and_limited_roles_run_the_statement(member: LocalMember
     plan = client.execute("explain (analyze, distsql) select id from t where id = 6").fetchall()
     assert plan
     assert answered(member) == before
+
+
+def foreign(client: Client, name: str, columns: str, file: Path) -> None:
+    client.execute(f"create foreign table {name} {columns} options (path '{file}', format 'parquet')".encode())
+
+
+def ask_often(client: Client, query: str) -> set[str]:
+    """What a query comes to when it is asked again and again, from files and from memory: rows, or the error's SQLSTATE."""
+    found = set()
+    for _ in range(6):
+        try:
+            found.add(str(client.execute(query.encode(), prepare=True).fetchall()))
+        except psycopg.Error as error:
+            found.add(error.sqlstate or "")
+    return found
+
+
+def test_infinite_dates_of_a_stored_table(member: LocalMember, client: Client) -> None:
+    client.execute("create table ends (k int, d date)")
+    client.execute("insert into ends values (1, '-infinity'), (2, 'infinity'), (3, '2024-02-29'), (4, null)")
+    client.adapters.register_loader("date", TextLoader)
+    for key, date in ((1, "-infinity"), (2, "infinity"), (3, "2024-02-29"), (4, None)):
+        assert ask_until_held(member, client, f"select d from ends where k = {key}") == [(date,)]
+    client.execute("drop table ends")
+
+
+def test_tables_over_one_file_have_their_own_types(member: LocalMember, client: Client, lake: Path) -> None:
+    file = lake / "typed.parquet"
+    amounts = pa.array([Decimal("1.25"), Decimal("98765.35")], pa.decimal128(10, 2))
+    write(file, pa.table({"k": [1, 2], "n": amounts, "s": ["5", "6"], "b": [2**40, 7]}))
+    foreign(client, "as_it_is", "", file)
+    assert ask_until_held(member, client, "select n, s, b from as_it_is where k = 1") == [(Decimal("1.25"), "5", 2**40)]
+    ask_until_held(member, client, "select k from as_it_is where s = '6'")
+    foreign(client, "otherwise", "(k bigint, n numeric(10, 1), s int, b int)", file)
+    foreign(client, "narrow", "(k bigint, n numeric(4, 2), s text, b text)", file)
+    assert ask_often(client, "select n from otherwise where k = 1") == {"[(Decimal('1.3'),)]"}
+    assert ask_often(client, "select k from otherwise where s = 6") == {"[(2,)]"}
+    assert ask_often(client, "select b from otherwise where k = 1") == {"22003"}
+    assert ask_often(client, "select n from narrow where k = 2") == {"22003"}
+    assert ask_often(client, "select k from narrow where b = '7'") == {"[(2,)]"}
+    # A column that is not held leaves the others alone.
+    assert ask_until_held(member, client, "select s from narrow where k = 1") == [("5",)]
+
+
+def test_a_row_group_without_rows(member: LocalMember, client: Client, lake: Path) -> None:
+    file = lake / "hollow.parquet"
+    rows = pa.table({"k": pa.array([1], pa.int64()), "v": ["a"]})
+    with pq.ParquetWriter(file, rows.schema) as writer:
+        writer.write_table(rows.slice(0, 0))
+        writer.write_table(rows)
+    os.utime(file, (1, 1))
+    foreign(client, "hollow", "", file)
+    assert ask_until_held(member, client, "select v from hollow where k = 1") == [("a",)]
+
+
+def test_columns_whose_names_differ_in_case_are_left_to_duckdb(member: LocalMember, client: Client, lake: Path) -> None:
+    file = lake / "cases.parquet"
+    write(file, pa.table({"K": [1, 2], "k": [1, 2], "v": ["a", "b"]}))
+    foreign(client, "cases", "(k bigint, v text)", file)
+    before = answered(member)
+    assert ask_often(client, "select v from cases where k = 2") == {"[('b',)]"}
+    assert answered(member) == before
+
+
+def test_a_file_that_is_written_anew_with_its_old_times(member: LocalMember, client: Client, lake: Path) -> None:
+    file = lake / "times.parquet"
+    write(file, pa.table({"k": [1, 2], "v": ["old", "old"]}))
+    changed = file.stat().st_mtime_ns
+    foreign(client, "times", "", file)
+    assert ask_until_held(member, client, "select v from times where k = 2") == [("old",)]
+    size = file.stat().st_size
+    write(file, pa.table({"k": [1, 2], "v": ["new", "new"]}))
+    os.utime(file, ns=(changed, changed))
+    assert file.stat().st_size == size
+    assert client.execute("select v from times where k = 2", prepare=True).fetchall() == [("new",)]
+
+
+def test_a_text_that_many_rows_share_is_not_written_out(tmp_path: Path) -> None:
+    """A file of 100 kB whose column takes 2 GB in memory."""
+    file = tmp_path / "shared.parquet"
+    shared = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array(["x" * 100_000]))
+    pq.write_table(pa.table({"k": range(20_000), "v": shared}), file, store_schema=False)
+    chunk = Chunk(str(file), None, 0)
+    before = pa.default_memory_pool().max_memory()
+    keys = [ColumnKey(chunk, "v", SqlType(t.TEXT)), ColumnKey(chunk, "k", SqlType(t.INT8))]
+    decoded = dict(decode_columns(chunk, keys))
+    assert decoded[keys[0]] is None
+    assert decoded[keys[1]] is not None
+    assert pa.default_memory_pool().max_memory() - before < 100 << 20
+
+
+@dataclass
+class Points:
+    """Point reads of a file's column `v` by its column `k`. decoded: how many times columns were decoded."""
+
+    file: Path
+    held_bytes: int = point_reads.HELD_BYTES
+    decoded: int = 0
+
+    def __post_init__(self) -> None:
+        types = {"k": SqlType(t.INT8), "v": SqlType(t.INT8)}
+        columns = tuple(TableColumn(name, typ, number) for number, (name, typ) in enumerate(types.items(), 1))
+        # The files of a log are what they were: no state of them is looked at.
+        self.table = Table(1, "public", "t", columns, "parquet", str(self.file), (str(self.file),), lake="delta")
+        row_groups(str(self.file), self.table)
+        self.read = PointRead(self.table, (Equality("k", 7),), ("v",), types)
+        self.schema = pa.schema([pa.field("v", carrier_of(types["v"]))])
+        self.reads = PointReads(self._post, self.held_bytes)
+
+    def _post(self, call: Callable[[], object]) -> None:
+        self.decoded += 1
+        call()
+
+    def find(self) -> Sequence[pa.RecordBatch] | None:
+        return self.reads.find(self.read, self.schema, {})
+
+
+def test_columns_that_never_fit_are_not_decoded_for_each_read(tmp_path: Path) -> None:
+    file = tmp_path / "large.parquet"
+    pq.write_table(pa.table({"k": range(1 << 20), "v": range(1 << 20)}), file)
+    points = Points(file, held_bytes=12 << 20)
+    assert all(points.find() is None for _ in range(200))
+    assert 1 <= points.decoded <= 8
+
+
+def test_a_wide_row_group_is_decoded_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one read has decoded does not occupy a fragment thread for as long as the row group is wide."""
+    file = tmp_path / "wide.parquet"
+    pq.write_table(pa.table({"k": range(1_000), "v": range(1_000)}), file)
+    points = Points(file)
+    monkeypatch.setattr(points.reads, "_credit", 1)
+    monkeypatch.setattr(point_reads, "_MISSED_BYTES", 1)
+    for _ in range(2):
+        points.find()
+    assert points.reads.statistics()["held_columns"] == 1
+    monkeypatch.setattr(point_reads, "_MISSED_BYTES", 1 << 20)
+    found = None
+    for _ in range(3):
+        found = points.find()
+    assert found is not None
+
+
+def test_rows_do_not_keep_their_column_in_memory(tmp_path: Path) -> None:
+    file = tmp_path / "ordered.parquet"
+    pq.write_table(pa.table({"k": range(100_000), "v": range(100_000)}), file)
+    points = Points(file)
+    for _ in range(2):
+        points.find()
+    found = points.find()
+    assert found is not None
+    [batch] = found
+    assert batch.to_pydict() == {"v": [7]}
+    assert batch.get_total_buffer_size() < 1_000
+
+
+def test_a_read_looks_at_few_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "groups.parquet"
+    pq.write_table(pa.table({"k": range(100), "v": range(100)}), file, row_group_size=1)
+    for _ in range(2):
+        (points := Points(file)).find()
+    for _ in range(2):
+        points.find()
+    assert points.find() is not None
+    monkeypatch.setattr(point_reads, "_GROUPS_MOST", 99)
+    assert points.find() is None
+
+
+def test_conditions_that_many_rows_satisfy_are_left_to_duckdb(tmp_path: Path) -> None:
+    """Each condition more is one more search on the event loop's thread."""
+    file = tmp_path / "same.parquet"
+    pq.write_table(pa.table({"k": [7] * 50_000, "v": [1] * 49_999 + [2]}), file)
+    points = Points(file)
+    key, value = points.read.equalities[0], Equality("v", 2)
+    points.read = replace(points.read, equalities=(key, value))
+    for _ in range(2):
+        points.find()
+    found = points.find()
+    assert found is not None
+    assert [batch.to_pydict() for batch in found] == [{"v": [2]}]
+    points.read = replace(points.read, equalities=(key, *[value] * 20))
+    assert points.find() is None

@@ -167,6 +167,16 @@ def test_a_table_that_takes_too_much_is_given_up(
     assert small._table_bytes() == 0
 
 
+def test_long_texts_count_as_memory_of_their_table(tmp_path: Path, small: SmallFiles) -> None:
+    """A file of a megabyte whose table takes forty."""
+    shared = pa.DictionaryArray.from_arrays(pa.array([0] * 40, pa.int32()), pa.array(["x" * (1 << 20)]))
+    path = written(tmp_path / "a.parquet", pa.table({"n": list(range(40)), "v": shared}))
+    for _ in range(3):
+        assert small.place(total(path), {}, ()) is None
+    assert small.statistics() == {"small_tables": 0, "small_table_bytes": 0}
+    assert small._table_bytes() == 0
+
+
 def test_inputs_run_there_if_they_are_small(small: SmallFiles) -> None:
     text = 'SELECT SUM("t0"."n") AS "s" FROM "edge_1" AS "t0"'
     found = small.place(text, {}, [numbers(1)])
