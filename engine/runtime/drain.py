@@ -46,10 +46,13 @@ class Drain:
                 self._done.popitem(last=False)
         self._news.set()
 
-    def over(self, queries: Iterable[str]) -> None:
-        """Note that the initiators of these queries have finished them."""
+    def over(self, member: str, queries: Iterable[str]) -> None:
+        """Note that a member has finished these queries. Those that it did not initiate are ignored: only their
+        initiators know.
+        """
         for query in queries:
-            self._done.pop(query, None)
+            if query in self._done and QueryId.parse(query).initiator == member:
+                del self._done[query]
         self._news.set()
 
     async def free(self, running: Collection[str]) -> None:
@@ -73,4 +76,4 @@ class Drain:
             for first in range(0, len(queries), _AT_ONCE):
                 part = tuple(queries[first : first + _AT_ONCE])
                 if not self._mesh.send(initiator, Check(part)):
-                    self.over(part)
+                    self.over(initiator, part)

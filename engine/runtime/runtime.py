@@ -185,7 +185,7 @@ class MeshRuntime:
                 self._note(query, member, dict(counters))
             case Check() | CheckResponse():
                 if isinstance(message, CheckResponse):
-                    self._departure.over(message.queries)
+                    self._departure.over(member, message.queries)
                 for tokens in self._steps.by_partition(message.queries):
                     self._steps.on_message(member, tokens[0], type(message)(tokens), b"")
             case _:

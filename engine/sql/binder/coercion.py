@@ -99,9 +99,9 @@ class Coercer:
         return self.coerce_type(expr, t.TEXT if expr.type.pg is t.UNKNOWN else expr.type.pg, "implicit")
 
     def _settle_row(self, row: Row) -> Row:
-        items = tuple(self.settle(item) for item in row.items)
         if row.type.pg is not t.RECORD:
-            return row
+            return row  # Its items have been coerced to the types of the composite type's attributes.
+        items = tuple(self.settle(item) for item in row.items)
         fields = tuple((name, item.type) for (name, _), item in zip(row.type.fields, items, strict=True))
         return replace(row, type=replace(row.type, fields=fields), items=items)
 

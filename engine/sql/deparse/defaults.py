@@ -59,10 +59,10 @@ def is_null_constant(tree: exp.Expression, bound: Expr, typ: SqlType) -> bool:
     """Return whether a default is NULL, in parentheses or not, or NULL cast to the column's type. tree, bound, typ: as
     for `printed_default`.
     """
-    tree = tree.unnest()
-    if isinstance(tree, exp.Cast) and bound.type.pg is typ.pg and bound.type.typmod < 0:
-        tree = tree.this.unnest()
-    return isinstance(tree, exp.Null)
+    value = tree.unnest()
+    if isinstance(value, exp.Cast) and bound.type.pg is typ.pg and bound.type.typmod < 0:
+        value = value.this.unnest()
+    return isinstance(value, exp.Null)
 
 
 def printed_null(typ: SqlType, *, is_domain: bool) -> str | None:

@@ -18,7 +18,7 @@ from engine.runtime.distributed_stream import DistributedStream
 from engine.runtime.run_inputs import RunInputs
 from server.cluster.mesh_link import MeshLink
 from wire.errors import SqlError
-from wire.mesh.control_messages import ControlMessage, OpenChannel, Start
+from wire.mesh.control_messages import CheckResponse, ControlMessage, OpenChannel, Start
 
 _ONE = pa.schema([("c1", pa.int64())])
 _KEYED = pa.schema([("c1", pa.int64()), ("sort_key", pa.binary())])
@@ -184,6 +184,28 @@ async def test_a_member_may_leave_when_no_query_needs_it(members: list[MeshMembe
     assert len(await rows(stream)) > 0
     await leaving
     await members[0].runtime.idle()
+
+
+async def test_only_the_initiator_may_say_that_a_leaving_member_is_not_needed(members: list[MeshMember]) -> None:
+    """The part of m2 is over; those of m1 and m3 are not."""
+    endless = "select range as c1 from range(case $number when 1 then 300000 else 1000000000000 end)"
+    shared, specs = gathered(members, endless, _ONE)
+    query = f"m1:{next(_TOKENS)}"
+    stream = members[0].runtime.open(query, shared, specs, _ONE)
+    await eventually(lambda: members[1].runtime.load == 1)
+    while members[1].runtime.load:
+        assert await stream.next_batch() is not None
+    leaving = asyncio.ensure_future(members[1].runtime.idle())
+    assert members[2].link.send("m2", CheckResponse((query,)))
+    # What the same member starts afterwards runs when the message has been read.
+    others = members[:0:-1]
+    shared, specs = gathered(others, "select range as c1 from range(10)", _ONE)
+    assert len(await rows(others[0].runtime.open(f"m3:{next(_TOKENS)}", shared, specs, _ONE))) == 2 * 10
+    await eventually(lambda: members[1].runtime.load == 0)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(asyncio.shield(leaving), 0.1)
+    await stream.close()
+    await leaving
 
 
 async def test_a_plan_that_cannot_be_read_is_refused(members: list[MeshMember]) -> None:
