@@ -83,7 +83,8 @@ async def _serve(config: Config, place: Place | None) -> bool:
             log.info("process %d takes clients as member %s: %s", place.number + 1, config.member, member.ready_line())
         await stop.wait()
     finally:
-        last = threading.Timer(config.cluster.drain_seconds + _END_SECONDS, _end_anyway)
+        seconds = config.cluster.drain_seconds + _END_SECONDS
+        last = threading.Timer(seconds, _end_anyway, (seconds,))
         last.daemon = True
         last.start()
         try:
@@ -97,9 +98,9 @@ async def _serve(config: Config, place: Place | None) -> bool:
     return not engine.abandoned_threads
 
 
-def _end_anyway() -> None:
-    """End a process whose shutdown hangs, after printing its threads' stacks."""
-    print(f"sluice: the member could not end within {_END_SECONDS:g} s; its threads are:", file=sys.stderr)  # noqa: T201
+def _end_anyway(seconds: float) -> None:
+    """End a process whose shutdown hangs, after printing its threads' stacks. seconds: those that it had."""
+    print(f"sluice: the member could not end within {seconds:g} s; its threads are:", file=sys.stderr)  # noqa: T201
     faulthandler.dump_traceback()
     os._exit(1)
 

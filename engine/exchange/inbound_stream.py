@@ -249,7 +249,11 @@ class InboundStream:
     async def _spool(self) -> None:
         try:
             while (entry := self._next_to_spool()) is not None:
-                await self._write(entry)
+                if self._file is None:
+                    # The entry may have been taken meanwhile.
+                    self._file = await self._owner.share.spooler.create()
+                else:
+                    await self._write(self._file, entry)
         except SqlError as error:
             self._owner.fail(error)
         finally:
@@ -261,13 +265,11 @@ class InboundStream:
         entry = next((e for e in self.entries if e.place is None), None)
         return entry if entry is not None and self._owner.share.covers(entry.cost) else None
 
-    async def _write(self, entry: _Entry) -> None:
-        if self._file is None:
-            self._file = self._owner.share.spooler.create()
+    async def _write(self, file: SpoolFile, entry: _Entry) -> None:
         assert entry.body is not None
         self._owner.share.bytes_used += entry.cost
         self.spooled += entry.cost
-        entry.place = await self._file.write(entry.body)
+        entry.place = await file.write(entry.body)
         if entry.held:
             entry.body = None
             self._release(entry)

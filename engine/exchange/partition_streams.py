@@ -56,8 +56,10 @@ class PartitionStreams:
         return bool(self._edges)
 
     def open(self, receiver: int) -> None:
-        with self._leaving_out(receiver):
-            self._sender(receiver)
+        """Open the stream to a receiver, even if no row follows."""
+        if receiver in self._edges:
+            with self._leaving_out(receiver):
+                self._sender(receiver)
 
     def send(self, receiver: int, rows: pa.RecordBatch) -> None:
         if receiver in self._edges:

@@ -45,14 +45,9 @@ class Spooler:
         self._directory = directory
         self._threads = threads or ThreadPoolExecutor(1, thread_name_prefix="sluice-spool")
 
-    def create(self) -> SpoolFile:
+    async def create(self) -> SpoolFile:
         """Create an empty file. Raises SqlError."""
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            # Unbuffered and unnamed: positions are explicit, and the file ends with its descriptor.
-            handle = tempfile.TemporaryFile(dir=self._directory, buffering=0)  # noqa: SIM115
-        except OSError as error:
-            raise _translate_error(error) from error
+        handle = await asyncio.get_running_loop().run_in_executor(self._threads, _create_file, self._directory)
         return SpoolFile(self, self._threads, handle)
 
     def statistics(self) -> Mapping[str, int]:
@@ -103,6 +98,15 @@ class SpoolFile:
             self._spooler.bytes_used -= self._end
             self._end = 0
             self._spooler.files -= 1
+
+
+def _create_file(directory: Path) -> FileIO:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        # Unbuffered and unnamed: positions are explicit, and the file ends with its descriptor.
+        return tempfile.TemporaryFile(dir=directory, buffering=0)
+    except OSError as error:
+        raise _translate_error(error) from error
 
 
 def _write_all(handle: FileIO, body: bytearray, offset: int) -> None:

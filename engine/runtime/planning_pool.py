@@ -26,6 +26,7 @@ from typing import Any, Final, TypeVar
 
 from engine.catalog.store.request_clock import asked_now
 from engine.common.interrupts import StatementWork, work_scope
+from engine.common.loop_calls import call_on_loop
 from engine.common.resident_memory import resident_bytes
 from engine.common.shielded import shielded
 from engine.runtime.disposal import frames_of, take_apart
@@ -129,7 +130,12 @@ class PlanningPool:
 
     async def _start(self, call: Callable[[], T], release: Callable[[], None] | None) -> T:
         work = StatementWork(self._require_memory)
-        future = self._operations.submit(None, asked_now(functools.partial(_run_work, work, call)))
+        try:
+            future = self._operations.submit(None, asked_now(functools.partial(_run_work, work, call)))
+        except BaseException:
+            if release is not None:
+                release()
+            raise
         if release is not None:
             self._works.add(work)
             ended = functools.partial(self._finish_work, work, release)
@@ -170,5 +176,4 @@ def _run_work(work: StatementWork, call: Callable[[], T]) -> T:
 
 def _tell(loop: asyncio.AbstractEventLoop, call: Callable[[], None], _ended: Future[T] | None = None) -> None:
     """Run a call on the loop's thread; may be called on any thread. A loop that is closed does not run it."""
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(call)
+    call_on_loop(loop, call)

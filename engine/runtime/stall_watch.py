@@ -72,7 +72,11 @@ class StallWatch:
         for name, post in self._pools.items():
             if name not in self._asked:
                 self._asked[name] = now
-                post(functools.partial(self._note_answer, name, now))
+                try:
+                    post(functools.partial(self._note_answer, name, now))
+                except RuntimeError:
+                    # The pool is closed, as at the member's shutdown. The others and the loop are measured until the end.
+                    del self._asked[name]
         self.start()
 
     def _note_answer(self, name: str, asked: float) -> None:

@@ -29,7 +29,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -291,7 +291,7 @@ class Log:
         self.refresh()
         return True
 
-    def commit(self, number: int, added: Sequence[DataFile], removed: Iterable[str]) -> bool:
+    def commit(self, number: int, added: Sequence[DataFile], removed: Collection[str]) -> bool:
         """Write decisions up to `number`. Returns False if another publisher wrote to the log meanwhile.
 
         Raises DataCorrupted if a file to be removed is not in the table, or one to be added is.
@@ -339,7 +339,7 @@ class Log:
         self._durable = newest
 
 
-def _require_consistent(folder: str, present: Version, added: Sequence[DataFile], removed: Iterable[str]) -> None:
+def _require_consistent(folder: str, present: Version, added: Sequence[DataFile], removed: Collection[str]) -> None:
     for path in removed:
         if path not in present:
             raise DataCorrupted(f'file "{path}" is to be removed from the table in "{folder}", which does not have it')

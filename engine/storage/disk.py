@@ -9,7 +9,8 @@ makes changes fail, and undoes what was not synced.
 
 delta-rs reads and writes its files itself: `Disk.let_write` wraps each of its writes, `Disk.let_read` wraps requests
 that read a log as a whole. Arrow writes the bytes of Parquet files into the file that `Disk.create` returns. SQLite
-manages its own files.
+manages its own files. A restore (`engine.storage.file_copies`) fills a folder that no member uses yet, and only then the
+catalog. `tests/unit/test_repository.py` holds the modules that write tables to this.
 
 Rejected: passing the disk to each object that writes (a parameter of some twenty functions, which never differs within
 a member); a file system in user space (root, a kernel module, ten times the cost of a run).
@@ -47,6 +48,12 @@ class Disk:
     def make_folder(self, path: Path, *, exist_ok: bool = False) -> None:
         """Create a folder in an existing one."""
         path.mkdir(exist_ok=exist_ok)
+
+    def make_folders(self, path: Path) -> None:
+        """Create a folder and those above it, as far as they do not exist."""
+        if not path.is_dir():
+            self.make_folders(path.parent)
+            self.make_folder(path, exist_ok=True)
 
     def rename(self, source: Path, target: Path) -> None:
         os.rename(source, target)

@@ -104,7 +104,7 @@ class StagingArea:
         staged, path = self.path / file.path, self._table / file.path
         with contextlib.suppress(FileNotFoundError):
             if staged.stat().st_size == file.size:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                disk.current_disk().make_folders(path.parent)
                 disk.current_disk().rename(staged, path)
                 self._moved.append(path)
                 return

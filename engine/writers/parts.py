@@ -18,6 +18,7 @@ from engine.common.os_errors import kind_of
 from engine.contracts.memory_share import MemoryShare, writer_bytes
 from engine.plan_ir.logical import Mutate
 from engine.plan_ir.part_form import PartForm
+from engine.storage import disk
 from engine.storage.durable import sync
 from engine.storage.in_flight_files import IN_FLIGHT_FILES
 from engine.storage.staging import FILE_BYTES, KEPT_BYTES, TableWriter, file_name
@@ -111,7 +112,7 @@ class _Part:
         self.path = path
         self.size = self._count = 0
         IN_FLIGHT_FILES.write(self)
-        self._sink = path.open("xb")
+        self._sink = disk.current_disk().create(path)
 
     def write(self, encoded: memoryview, rows: int) -> None:
         self.size += self._sink.write(encoded)
@@ -130,7 +131,7 @@ class _Part:
         try:
             self._sink.close()
         finally:
-            self.path.unlink(missing_ok=True)
+            disk.current_disk().remove(self.path)
 
 
 def _rows(columns: Sequence[TableColumn], form: PartForm, output: OutputSettings) -> JsonLines | RowWriter:

@@ -17,6 +17,7 @@ from typing import Final
 import pyarrow as pa
 
 from engine.common.os_errors import kind_of
+from engine.storage import disk
 from wire.errors import InternalError, IoError
 
 _NAME: Final = re.compile(r"returned-[0-9a-f]{32}\.arrow")
@@ -28,6 +29,7 @@ class ReturnedFile:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / f"returned-{uuid.uuid4().hex}.arrow"
+        self._sink: pa.NativeFile | None = None
         self._stream: pa.RecordBatchFileWriter | None = None
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> None:
@@ -35,7 +37,8 @@ class ReturnedFile:
         try:
             for batch in batches:
                 if self._stream is None:
-                    self._stream = pa.ipc.new_file(str(self._path), batch.schema, options=_OPTIONS)
+                    self._sink = disk.current_disk().create(self._path)
+                    self._stream = pa.ipc.new_file(self._sink, batch.schema, options=_OPTIONS)
                 self._stream.write_batch(batch)
         except OSError as error:
             raise kind_of(error)(f'could not write to "{self._path}": {error.strerror or error}') from error
@@ -45,15 +48,18 @@ class ReturnedFile:
         if self._stream is None:
             return ()
         self._stream.close()
+        assert self._sink is not None, "the stream's"
+        self._sink.close()
         return (self._path.name,)
 
     def abandon(self) -> None:
         """Remove the file."""
-        if self._stream is not None:
-            # This writes a footer, for which there may be no space on the disk.
-            with suppress(OSError, pa.ArrowException):
-                self._stream.close()
-        self._path.unlink(missing_ok=True)
+        for opened in (self._stream, self._sink):
+            if opened is not None:
+                # The stream writes a footer, for which there may be no space on the disk.
+                with suppress(OSError, pa.ArrowException):
+                    opened.close()
+        disk.current_disk().remove(self._path)
 
 
 def read(folder: Path, names: Iterable[str]) -> tuple[pa.RecordBatch, ...]:

@@ -96,6 +96,8 @@ def show(words: str) -> exp.Expression | None:
     Raises FeatureNotSupported for other things that Trino shows, SqlSyntaxError.
     """
     tokens = TRINO.tokenize(words)
+    if not tokens:
+        raise SqlSyntaxError("expected what SHOW is to show, such as TABLES, or the name of a setting")
     what, rest = tokens[0].text.lower(), tokens[1:]
     if what not in _SHOWN:
         if not rest and what not in ("session", "functions"):

@@ -62,9 +62,9 @@ def _command(tree: exp.Command, text: str, prepared: Mapping[str, str]) -> Asked
         case "EXECUTE":
             return Asked(_REWRITER.rewrite_tree(_execute(words, prepared)))
         case "DEALLOCATE PREPARE" | "DEALLOCATE":
-            return Asked(kind="DEALLOCATE", headers=(("Deallocated-Prepare", quote_plus(_name(words))),))
+            return _deallocate(words)
         case "RESET SESSION":
-            return Asked(kind="RESET SESSION", headers=(("Clear-Session", words),), settings=((words, None),))
+            return _reset_session(words)
         case "EXPLAIN" if not words.startswith("("):
             return _explain(words)
         case "SHOW":
@@ -82,15 +82,39 @@ def _explain(words: str) -> Asked:
 
 def _prepare(words: str) -> Asked:
     tokens = TRINO.tokenize(words)
-    if len(tokens) < 3 or tokens[1].token_type is not TokenType.FROM:
+    if len(tokens) < 3 or not _is_name(tokens[0]) or tokens[1].token_type is not TokenType.FROM:
         raise SqlSyntaxError("expected PREPARE name FROM statement")
     statement = words[tokens[1].end + 1 :].strip()
     read(statement)
-    return Asked(kind="PREPARE", headers=(("Added-Prepare", f"{tokens[0].text}={quote_plus(statement)}"),))
+    name = quote_plus(tokens[0].text)
+    return Asked(kind="PREPARE", headers=(("Added-Prepare", f"{name}={quote_plus(statement)}"),))
 
 
-def _name(words: str) -> str:
-    return str(TRINO.tokenize(words)[0].text) if words else ""
+def _deallocate(words: str) -> Asked:
+    match TRINO.tokenize(words):
+        case [name] if _is_name(name):
+            return Asked(kind="DEALLOCATE", headers=(("Deallocated-Prepare", quote_plus(name.text)),))
+    raise SqlSyntaxError("expected DEALLOCATE PREPARE name")
+
+
+def _reset_session(words: str) -> Asked:
+    tokens = TRINO.tokenize(words)
+    names, dots = tokens[::2], tokens[1::2]
+    if (
+        len(names) != len(dots) + 1
+        or not all(map(_is_name, names))
+        or any(dot.token_type is not TokenType.DOT for dot in dots)
+    ):
+        raise SqlSyntaxError("expected RESET SESSION name")
+    name = ".".join(token.text for token in names)
+    return Asked(kind="RESET SESSION", headers=(("Clear-Session", name),), settings=((name, None),))
+
+
+def _is_name(token: Token) -> bool:
+    """Return whether the token is an identifier; a keyword may be one."""
+    return token.token_type is TokenType.IDENTIFIER or (
+        token.token_type is not TokenType.STRING and token.text.isidentifier()
+    )
 
 
 def _execute(words: str, prepared: Mapping[str, str]) -> exp.Expression:
@@ -114,6 +138,8 @@ def _values(words: str, tokens: Sequence[Token]) -> list[exp.Expression]:
     if tokens[0].token_type is not TokenType.USING:
         raise SqlSyntaxError(f'syntax error at or near "{tokens[0].text}"')
     row = read("SELECT " + words[tokens[0].end + 1 :])
+    if not row.expressions or any(part for key, part in row.args.items() if key != "expressions"):
+        raise SqlSyntaxError("expected a list of values behind USING")
     return list(row.expressions)
 
 
@@ -130,6 +156,8 @@ def _with_values(tree: exp.Expression, values: Sequence[exp.Expression]) -> exp.
 
 
 def _use(place: exp.Table) -> Asked:
+    if place.catalog:
+        raise SqlSyntaxError("expected USE schema or USE catalog.schema")
     if place.db:
         require_catalog(place.db)
     catalog = (("Set-Catalog", place.db),) if place.db else ()

@@ -218,13 +218,13 @@ def _settings(headers: Headers) -> dict[str, str]:
 
 
 def _pairs(header: str | None, decoded: Any) -> dict[str, str]:
-    """Parse a header such as `a=1,b=2`. Raises SqlSyntaxError."""
+    """Parse a header such as `a=1,b=2`, whose names and values are encoded. Raises SqlSyntaxError."""
     pairs: dict[str, str] = {}
     for item in filter(None, (part.strip() for part in (header or "").split(","))):
         name, equals, value = item.partition("=")
         if not equals:
             raise SqlSyntaxError(f'invalid header: expected name=value, not "{item}"')
-        pairs[name.strip()] = decoded(value.strip())
+        pairs[decoded(name.strip())] = decoded(value.strip())
     return pairs
 
 

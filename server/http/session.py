@@ -26,7 +26,7 @@ from server.cursors.cursor_lease import CursorLeases
 from server.cursors.remote_cursors import Asker
 from server.http.result import Ending, Result
 from server.http.statement_run import answer
-from server.logs.lines import Origin
+from server.logs.lines import Entry, Origin, report
 from server.monitor.records import SessionRecords
 from server.pgwire.client import ConnectionClient
 from server.pgwire.host import STATES, Host
@@ -40,6 +40,7 @@ from wire.dataclass import dataclass
 from wire.errors import (
     FatalError,
     IdleInTransactionSessionTimeout,
+    IdleSessionTimeout,
     InternalError,
     InvalidCursorName,
     Notice,
@@ -241,9 +242,7 @@ class Session(core.Session):
         """
         assert self._interrupts is not None
         self._tell(STATES[running.commands.block.status])
-        waits = [self._bounds.abandoned_after, running.settings.now.idle_in_transaction_timeout]
-        cause = IdleInTransactionSessionTimeout("terminating connection due to idle-in-transaction timeout")
-        seconds = min(wait for wait in waits if wait)
+        seconds, cause = limit_of_wait(self._bounds.abandoned_after, running.settings.now.idle_in_transaction_timeout)
         timer = asyncio.get_running_loop().call_later(seconds, self.interrupt, cause)
         self.visits.welcome = True
         try:
@@ -263,6 +262,11 @@ class Session(core.Session):
     async def _end(self, farewell: SqlError) -> None:
         """Stop and release everything, and end the results for which clients wait."""
         running, self._interrupts = self._running, None
+        if running is not None and isinstance(farewell, FatalError) and not isinstance(farewell, ClientGone):
+            report(
+                log,
+                Entry("FATAL", farewell.message, self._origin(), farewell.sqlstate, farewell.detail, farewell.hint),
+            )
         try:
             await self.visits.close(InvalidCursorName("cursor does not exist any more: its session has ended"))
             if running is not None:
@@ -277,6 +281,20 @@ class Session(core.Session):
             waiting.append(self._inbox.get_nowait())
         for result in waiting:
             result.end(Ending(error=farewell))
+
+
+def limit_of_wait(abandoned_after: float, idle_in_transaction: float) -> tuple[float, FatalError]:
+    """Return the seconds for which a session waits for its client's next request, and the error with which it ends
+    then: that of the shorter limit. idle_in_transaction: the client's own limit; 0: none.
+    """
+    if 0 < idle_in_transaction <= abandoned_after:
+        return idle_in_transaction, IdleInTransactionSessionTimeout(
+            "terminating connection due to idle-in-transaction timeout"
+        )
+    return abandoned_after, IdleSessionTimeout(
+        f"terminating session: its client has sent no request for {abandoned_after:g} s",
+        hint="The limit is http.abandoned_after.",
+    )
 
 
 def _internal() -> FatalError:

@@ -41,13 +41,13 @@ _CLOSE_SECONDS: Final = 5.0
 
 class _Side(asyncio.Protocol):
     """One of the two sockets of a relay. The other one writes what this one reads; it reads no faster than the other
-    can write.
+    can write. closed: set at the end of the connection.
     """
 
-    def __init__(self, closed: asyncio.Event) -> None:
+    def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
         self.other: _Side | None = None
-        self._closed = closed
+        self.closed = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
@@ -73,7 +73,7 @@ class _Side(asyncio.Protocol):
         """Close the other socket after its pending output is written. The protocol has no use for a half-closed
         connection.
         """
-        self._closed.set()
+        self.closed.set()
         if (sink := self._other_end()) is not None:
             sink.close()
 
@@ -93,7 +93,8 @@ class Relay:
         be told.
         """
         far = await self._reach()
-        near = self._side()
+        near = _Side()
+        self._add(near)
         taken = self._client.hand_over()
         assert far.transport is not None
         if taken is None:
@@ -111,26 +112,27 @@ class Relay:
         finally:
             self._abort()
 
-    def _side(self) -> _Side:
-        self._closed.append(asyncio.Event())
-        self._sides.append(_Side(self._closed[-1]))
-        return self._sides[-1]
+    def _add(self, side: _Side) -> None:
+        self._sides.append(side)
+        self._closed.append(side.closed)
 
     async def _reach(self) -> _Side:
         """Connect to the first data member that accepts. The connection is not read before its other side is
         connected.
         """
-        side = self._side()
         for member in self._members:
             address = Address.parse(member.client)
+            # A side for each attempt: one that is given up closes its socket later, as if its member had ended the relay.
+            side = _Side()
             try:
                 async with asyncio.timeout(_CONNECT_SECONDS):
                     transport, _ = await asyncio.get_running_loop().create_connection(
-                        lambda: side, address.host, address.port
+                        lambda side=side: side, address.host, address.port
                     )
             except (OSError, TimeoutError) as error:
                 log.warning("member %s at %s does not take a client's connection: %s", member.id, address, error)
                 continue
+            self._add(side)
             transport.pause_reading()
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return side

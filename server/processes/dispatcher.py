@@ -11,6 +11,7 @@ by itself before it was ever ready ends the server, since its successor would fa
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import selectors
@@ -26,6 +27,8 @@ from server.config.config import Config
 from server.processes.counts import SharedCounts
 from server.processes.place import Place, hand_client
 from wire.dataclass import dataclass
+from wire.errors import CannotConnectNow, FatalError, TooManyConnections
+from wire.pg import messages as m
 
 log: Final = logging.getLogger(__name__)
 _BACKLOG: Final = 512
@@ -33,6 +36,10 @@ _BACKLOG: Final = 512
 _BATCH: Final = 64
 #: Seconds until a member that has died is started again.
 _AGAIN_SECONDS: Final = 1.0
+#: Seconds without accepting clients after the system had no resources for one.
+_PAUSE_SECONDS: Final = 0.5
+#: More bytes than a startup packet has.
+_STARTUP_BYTES: Final = 16_384
 _LINE_BYTES: Final = 4096
 #: Runs a member and returns its exit status.
 Run = Callable[[Config, Place], int]
@@ -69,6 +76,8 @@ class Dispatcher:
         self._selector = selectors.DefaultSelector()
         self._listening: list[socket.socket] = []
         self._accepting = False
+        #: Until then no clients are accepted; 0: they are, if a member takes them.
+        self._paused_until = 0.0
         self._signals, self._wake = socket.socketpair()
         self._announced = False
         self._stopping = False
@@ -86,9 +95,10 @@ class Dispatcher:
         for process in self._processes:
             self._start(process)
         while not self._stopping or any(process.pid for process in self._processes):
-            for key, _ in self._selector.select(self._seconds_to_start()):
+            for key, _ in self._selector.select(self._seconds_to_wait()):
                 key.data()
             self._start_again()
+            self._accept_again()
         for each in (self._signals, self._wake):
             each.close()
         self._selector.close()
@@ -176,8 +186,11 @@ class Dispatcher:
                 self._status = os.waitstatus_to_exitcode(how) or 1
                 self._stop()
 
-    def _seconds_to_start(self) -> float | None:
+    def _seconds_to_wait(self) -> float | None:
+        """Return the seconds until a member is to be started again, or clients are to be accepted again, if any."""
         waiting = [each.start_at for each in self._processes if not each.pid and not self._stopping]
+        if self._paused_until:
+            waiting.append(self._paused_until)
         return max(0.0, min(waiting) - time.monotonic()) if waiting else None
 
     def _start_again(self) -> None:
@@ -188,7 +201,8 @@ class Dispatcher:
     # -- clients -------------------------------------------------------------------------------------------------
 
     def _set_accepting(self) -> None:
-        wanted = not self._stopping and any(process.ready for process in self._processes)
+        takes = any(process.ready for process in self._processes)
+        wanted = takes and not self._stopping and not self._paused_until
         if wanted == self._accepting:
             return
         self._accepting = wanted
@@ -202,22 +216,49 @@ class Dispatcher:
         for _ in range(_BATCH):
             try:
                 client, _ = listening.accept()
-            except OSError:
-                # No client waits any more, or descriptors are short.
+            except BlockingIOError:
+                # No client waits any more.
+                return
+            except ConnectionError:
+                # This one has disconnected while it waited.
+                continue
+            except OSError as error:
+                self._pause(error)
                 return
             with client:
                 self._hand(client)
 
+    def _pause(self, error: OSError) -> None:
+        """Accept no clients for a while, because the system lacks descriptors or memory for one. It stays in the
+        kernel's queue, so the selector would report it again at once.
+        """
+        log.error("could not accept a client's connection: %s; tried again in %g s", error, _PAUSE_SECONDS)
+        self._paused_until = time.monotonic() + _PAUSE_SECONDS
+        self._set_accepting()
+
+    def _accept_again(self) -> None:
+        if self._paused_until and self._paused_until <= time.monotonic():
+            self._paused_until = 0.0
+            self._set_accepting()
+
     def _hand(self, client: socket.socket) -> None:
-        """Hand a client to the member with the fewest connections, or to another one if its channel is full."""
+        """Hand a client to the member with the fewest connections, or to another one if its channel is full. A client
+        that no member can take is refused.
+        """
+        refusal: FatalError = CannotConnectNow("the database system is starting up")
         for process in sorted((each for each in self._processes if each.ready), key=self._connections):
             assert process.channel is not None
             try:
                 hand_client(process.channel, client)
+            except BlockingIOError:
+                refusal = TooManyConnections("sorry, too many clients already")
+                continue
             except OSError:
+                # The member is ending.
                 continue
             process.handed += 1
             return
+        _refuse(client, refusal)
 
     def _connections(self, process: _Process) -> int:
         return process.handed - self._counts.count_closed(process.number)
@@ -247,6 +288,18 @@ class Dispatcher:
         for process in self._processes:
             if process.pid:
                 os.kill(process.pid, number)
+
+
+def _refuse(client: socket.socket, error: FatalError) -> None:
+    """Tell a client why it is refused, as far as this is possible without waiting. Its startup packet is not awaited, as
+    by a postmaster that cannot fork.
+    """
+    client.setblocking(False)
+    with contextlib.suppress(OSError):
+        client.send(m.ErrorResponse.of(error).encode("UTF8"))
+        # With unread input the socket's end would be a reset, which may overtake the message.
+        client.shutdown(socket.SHUT_WR)
+        client.recv(_STARTUP_BYTES)
 
 
 def _ignore_signal(_number: int, _frame: object) -> None:

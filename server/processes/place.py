@@ -72,7 +72,6 @@ class Place:
             except BlockingIOError:
                 return
             except OSError as error:
-                # If descriptors are exhausted, the message arrives without one, and the client's socket is closed.
                 log.error("a client's socket could not be taken: %s", error)
                 return
             if not message:
@@ -80,5 +79,9 @@ class Place:
                 log.error("the dispatcher of this server's processes has ended")
                 os.kill(os.getpid(), signal.SIGTERM)
                 return
+            if not descriptors:
+                # Descriptors are exhausted: the system has dropped this one, which closes the client's connection.
+                log.error("a client's connection was lost: file descriptors are exhausted")
+                self.counts.note_closed(self.number)
             for descriptor in descriptors:
                 on_client(socket.socket(fileno=descriptor))

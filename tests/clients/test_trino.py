@@ -228,6 +228,8 @@ def test_an_answer_that_was_lost_is_told_again(member: LocalMember) -> None:
         ("use nix.public", "CATALOG_NOT_FOUND", 'catalog "nix" does not exist'),
         ("copy towns to stdout", "NOT_SUPPORTED", "not supported: this COPY over HTTP"),
         ("select 1; select 2", "SYNTAX_ERROR", "expected one statement"),
+        ("show", "SYNTAX_ERROR", "expected what SHOW is to show"),
+        ("reset session", "SYNTAX_ERROR", "expected RESET SESSION name"),
     ],
 )
 def test_errors_have_trino_s_shape(member: LocalMember, sql: str, name: str, words: str) -> None:
@@ -362,19 +364,35 @@ def test_sqlalchemy(member: LocalMember) -> None:
     engine.dispose()
 
 
-def test_who_stays_away_is_taken_for_gone(tmp_path: Path) -> None:
+def test_who_stays_away_is_taken_for_gone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with local_member(tmp_path, http=Bounds(abandoned_after=3)) as member:
         headers = {"X-Trino-User": "ann"}
         address = f"http://127.0.0.1:{member.http_port}/v1/statement"
         uri = requests.post(address, "select pg_sleep(600)", headers=headers, timeout=30).json()["nextUri"]
-        begun = requests.post(address, "start transaction", headers=headers, timeout=30).json()["nextUri"]
-        while begun is not None:
-            told = requests.get(begun, timeout=30)
-            begun = told.json().get("nextUri")
+        told = _begin_transaction(address, headers)
         assert told.headers["X-Trino-Started-Transaction-Id"]
         with member.connect() as connection:
             _wait_until_alone(connection)
         assert requests.get(uri, timeout=30).status_code == 404
+    assert "its client has sent no request for 3 s" in caplog.text
+    assert "idle-in-transaction" not in caplog.text
+
+
+def test_the_client_s_own_limit_of_an_idle_transaction_is_named(
+    member: LocalMember, caplog: pytest.LogCaptureFixture
+) -> None:
+    headers = {"X-Trino-User": "ann", "X-Trino-Session": "idle_in_transaction_session_timeout=100ms"}
+    _begin_transaction(f"http://127.0.0.1:{member.http_port}/v1/statement", headers)
+    with member.connect() as connection:
+        _wait_until_alone(connection)
+    assert "terminating connection due to idle-in-transaction timeout" in caplog.text
+
+
+def _begin_transaction(address: str, headers: dict[str, str]) -> requests.Response:
+    told = requests.post(address, "start transaction", headers=headers, timeout=30)
+    while (following := told.json().get("nextUri")) is not None:
+        told = requests.get(following, timeout=30)
+    return told
 
 
 _RULES = """

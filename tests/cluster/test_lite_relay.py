@@ -18,6 +18,7 @@ from engine.contracts.mesh import AloneMesh, MemberInfo
 from server.auth.client_tls import ClientTls, ClientTlsFiles
 from server.auth.gate import Access, Gate
 from server.auth.hba import parse
+from server.pgwire import lite
 from server.pgwire.listener import Listener, ListenerOptions, trust
 from server.pgwire.lite import LiteDoor
 from wire.verifiers import ScramVerifier
@@ -101,6 +102,28 @@ async def test_a_data_member_that_does_not_answer_is_passed_over() -> None:
         await _connect(listener) as connection,
     ):
         assert connection.info.server_version // 10_000 == 15
+
+
+async def test_an_attempt_that_is_given_up_late_does_not_end_the_relay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first member's connection is made just as the attempt's time is over: its socket closes after the next member
+    has been reached."""
+    loop = asyncio.get_running_loop()
+    connect = loop.create_connection
+    async with serve() as slow, serve() as server:
+
+        async def connect_late(protocol: Any, host: str, port: int) -> Any:
+            made = await connect(protocol, host, port)
+            if port == slow.port:
+                made[0].close()
+                raise TimeoutError
+            return made
+
+        monkeypatch.setattr(loop, "create_connection", connect_late)
+        monkeypatch.setattr(lite, "_CLOSE_SECONDS", 0.0)
+        async with door_to(_address(slow), _address(server)) as listener, await _connect(listener) as connection:
+            cursor = await connection.execute("select 1")
+            assert await cursor.fetchone() == (1,)
+            assert len(server.listener.registry) == 1
 
 
 async def test_without_a_data_member_the_client_is_told() -> None:

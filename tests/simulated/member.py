@@ -208,10 +208,10 @@ class SimulatedSpooler(Spooler):
         self.full = False
         self._disk = threads
 
-    def create(self) -> SpoolFile:
+    async def create(self) -> SpoolFile:
         if self.full:
-            return SpoolFile(self, self._disk, open("/dev/full", "r+b", buffering=0))
-        return super().create()
+            return SpoolFile(self, self._disk, open("/dev/full", "r+b", buffering=0))  # noqa: ASYNC230
+        return await super().create()
 
 
 def _parse(address: str) -> tuple[str, int]:

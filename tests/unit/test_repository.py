@@ -130,6 +130,81 @@ def test_the_glossary_is_the_codes() -> None:
     assert [word for word in re.findall(r"`(\w+)`", banned) if word in words] == []
 
 
+#: The rooms that change files of tables, and the modules in them that change other files: of a backup, of SQLite's.
+_TABLE_WRITERS: Final = (
+    "engine/storage", "engine/writers", "engine/lakes", "engine/catalog/store", "engine/statements/dml",
+    "engine/statements/ddl", "engine/statements/maintenance",
+)  # fmt: skip
+_OTHER_FILES: Final = {
+    "engine/storage/disk.py",
+    "engine/storage/file_copies.py",
+    "engine/catalog/store/backup.py",
+    "engine/catalog/store/sqlite_connections.py",
+}
+_PATH_CHANGES: Final = {
+    "mkdir", "unlink", "rmdir", "rename", "replace", "touch", "symlink_to", "hardlink_to", "write_text", "write_bytes",
+    "makedirs", "removedirs", "remove", "rmtree", "move", "copy", "copyfile", "copytree", "utime", "truncate", "link",
+    "symlink", "new_file", "OSFile", "output_stream",
+}  # fmt: skip
+#: Whose functions of these names change files.
+_FILE_MODULES: Final = {"os", "shutil", "pa", "pa.ipc"}
+#: These names are of paths only.
+_OF_PATHS: Final = {"mkdir", "unlink", "rmdir", "symlink_to", "hardlink_to", "write_text", "write_bytes"}
+_PATH_NAMES: Final = re.compile(
+    r"(?:\w+\.)*_?(?:\w*path|folder|file|source|target|staged|area|root|parent)|Path\(.*\)|.* / .*"
+)
+
+
+def _changes_a_file(call: ast.Call) -> bool:
+    """Whether a call changes files without the disk of `engine.storage.disk`."""
+    match call.func:
+        case ast.Name(id="open") | ast.Attribute(attr="open"):
+            modes = [argument.value for argument in call.args[-1:] if isinstance(argument, ast.Constant)]
+            return any(
+                isinstance(mode, str) and re.fullmatch(r"[rwxab+t]+", mode) and mode.strip("rbt") for mode in modes
+            )
+        case ast.Attribute(value=owner, attr=name) if name in _PATH_CHANGES:
+            whose = ast.unparse(owner)
+            if whose in _FILE_MODULES:
+                # A file that the disk has created is no path; a file that is only read has no mode.
+                is_of_disk = name == "new_file" and "sink" in ast.unparse(call.args[0])
+                return not is_of_disk and (name != "OSFile" or len(call.args) > 1)
+            return whose != "tables" and (name in _OF_PATHS or _PATH_NAMES.fullmatch(whose) is not None)
+    return False
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["path.parent.mkdir(parents=True)", "self._path.unlink()", "Path(name).unlink(missing_ok=True)", "os.replace(a, b)",
+     "path.rename(area / name)", "shutil.rmtree(folder)", 'path.open("xb")', 'open(path, "a")', "folder.touch()",
+     "pa.ipc.new_file(str(path), schema)", 'pa.OSFile(str(path), "wb")'],
+)  # fmt: skip
+def test_a_change_of_a_file_is_recognised(code: str) -> None:
+    assert _changes_a_file(ast.parse(code, mode="eval").body)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["disk.current_disk().rename(staged, path)", "disk.current_disk().touch(path)", "tables.unlink(root, location, files)",
+     'path.open("rb")', "pa.OSFile(str(path))", "pa.ipc.new_file(self._sink, schema)", "os.listdir(folder)"],
+)  # fmt: skip
+def test_what_changes_no_file_is_not(code: str) -> None:
+    assert not _changes_a_file(ast.parse(code, mode="eval").body)  # type: ignore[arg-type]
+
+
+def test_files_of_tables_are_changed_through_the_disk() -> None:
+    """Else the simulation could not make these changes fail, nor stop a process between them."""
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
+        for room in _TABLE_WRITERS
+        for path in sorted((ROOT / room).rglob("*.py"))
+        if str(path.relative_to(ROOT)) not in _OTHER_FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and _changes_a_file(node)
+    ]
+    assert found == []
+
+
 def _imported(path: Path) -> set[str]:
     found = set[str]()
     for node in ast.walk(ast.parse(path.read_text())):

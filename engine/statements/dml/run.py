@@ -10,6 +10,7 @@ that Spark's tasks can write themselves do not pass through this member at all (
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,6 +31,7 @@ from engine.plan_ir.logical import Mutate, Root
 from engine.statements.dml.intents import Intents
 from engine.statements.dml.unique import doubles, first_double, key_types
 from engine.statements.shared import plan_files as names
+from engine.storage import disk
 from engine.writers.parts import writer_of
 from engine.writers.sink import RowSink
 from engine.writers.violations import check_failed, key_exists, null_in
@@ -219,7 +221,9 @@ async def _remove_staged(table: Table, added: Sequence[DataFile], ground: Mutati
 
     def unlink() -> None:
         for file in added:
-            Path(names.absolute(table, file.path)).unlink(missing_ok=True)
+            # VACUUM removes what cannot be removed here.
+            with contextlib.suppress(OSError):
+                disk.current_disk().remove(Path(names.absolute(table, file.path)))
 
     if added:
         await shielded(ground.in_writer_pool(unlink))

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from engine.catalog.model.objects import DataFile, Table, TableColumn
 from engine.plan_ir.expr import Column
 from engine.plan_ir.logical import Mutate
+from engine.storage import disk
 from engine.storage.durable import sync
 from engine.storage.staging import file_name
 from engine.storage.statistics import FileStatistics
@@ -77,6 +78,7 @@ def take_over_files(table: Table, area: Path, made: Path) -> Written | None:
             return None
         if statistics.rows:
             sync(path)
-            named = path.rename(area / file_name(number))
+            named = area / file_name(number)
+            disk.current_disk().rename(path, named)
             files.append(DataFile(named.name, named.stat().st_size, statistics.rows, (), statistics.json()))
     return Written(sum(file.rows for file in files), tuple(files))

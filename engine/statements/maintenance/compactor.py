@@ -23,10 +23,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from engine.catalog.model.objects import Table
+from engine.common.loop_calls import call_on_loop
 from engine.common.shielded import stop_task
 from engine.contracts.executor import ExecutionContext
 from engine.settings.session_settings import SessionSettings
@@ -66,7 +67,7 @@ class Compactor:
     def start(self) -> None:
         if self._after:
             loop = asyncio.get_running_loop()
-            self._engine.store.watch = lambda added: _call(loop, self._count, added)
+            self._engine.store.watch = lambda added: call_on_loop(loop, self._count, added)
             self._task = asyncio.create_task(self._run(), name="sluice-compactor")
 
     async def close(self) -> None:
@@ -138,14 +139,6 @@ class Compactor:
         batch = batch_of(files, _BATCH_FILES, _BATCH_BYTES)
         terms = Terms.of(settings, engine.speeds.model)
         return await compact_files(engine, table, batch, terms, context, yielding=True, has_turn=in_turn)
-
-
-def _call(
-    loop: asyncio.AbstractEventLoop, count: Callable[[Mapping[str, int]], None], added: Mapping[str, int]
-) -> None:
-    """Pass the counts to the event loop, from any thread. If the loop is closed, there is nothing left to compact."""
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(count, added)
 
 
 def _table(engine: EngineServices, location: str) -> Table | None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import selectors
 import socket
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+from support.session_server import eventually
 
 from server.config.address import Address
 from server.config.config import Config
@@ -17,6 +21,7 @@ from server.processes.configurations import process_configurations, process_coun
 from server.processes.counts import SharedCounts
 from server.processes.dispatcher import Dispatcher
 from server.processes.place import Place, hand_client
+from wire.pg import messages as m
 
 
 def _config(data: Path, **keys: object) -> Config:
@@ -122,4 +127,87 @@ def test_a_member_that_ended_in_the_same_round_is_not_heard(tmp_path: Path) -> N
         assert process.channel is None
         assert process.ready == ""
     for each in (dispatcher._signals, dispatcher._wake, dispatcher._selector):
+        each.close()
+
+
+@pytest.fixture
+def dispatcher(tmp_path: Path) -> Iterator[Dispatcher]:
+    """A dispatcher of one member, which takes clients from a channel that nobody reads."""
+    dispatcher = Dispatcher(Address("127.0.0.1", 0), [_config(tmp_path)], lambda _config, _place: 0)
+    [process] = dispatcher._processes
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    process.channel, process.ready = ours, "ready"
+    with ours, theirs:
+        yield dispatcher
+    for each in (dispatcher._signals, dispatcher._wake, dispatcher._selector, *dispatcher._listening):
+        each.close()
+
+
+def _refused(dispatcher: Dispatcher) -> bytes:
+    """What a client is told that nobody takes; it has sent its startup packet."""
+    near, far = socket.socketpair()
+    with near:
+        near.sendall(b"\0\0\0\x08\x04\xd2\x16\x2f")
+        with far:
+            dispatcher._hand(far)
+        return near.recv(1000)
+
+
+def test_a_client_is_told_that_every_member_has_its_hands_full(dispatcher: Dispatcher) -> None:
+    [process] = dispatcher._processes
+    assert process.channel is not None
+    with suppress(BlockingIOError):
+        while True:
+            process.channel.send(b"c")
+    expected = m.ErrorResponse("FATAL", "53300", "sorry, too many clients already")
+    assert _refused(dispatcher) == expected.encode("UTF8")
+    assert process.handed == 0
+
+
+def test_a_client_is_told_that_no_member_is_ready(dispatcher: Dispatcher) -> None:
+    [process] = dispatcher._processes
+    process.ready = ""
+    expected = m.ErrorResponse("FATAL", "57P03", "the database system is starting up")
+    assert _refused(dispatcher) == expected.encode("UTF8")
+
+
+def test_clients_wait_while_the_system_has_no_descriptors(
+    dispatcher: Dispatcher, caplog: pytest.LogCaptureFixture
+) -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.setblocking(False)
+    dispatcher._listening = [listening]
+    # The member runs: nothing but the pause is waited for.
+    dispatcher._processes[0].pid = os.getpid()
+    dispatcher._set_accepting()
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with socket.create_connection(listening.getsockname()):
+        [(key, _)] = dispatcher._selector.select(10)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+        try:
+            key.data()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        assert "could not accept a client's connection" in caplog.text
+        # The selector does not report the client again and again.
+        assert listening not in [each.fileobj for each in dispatcher._selector.get_map().values()]
+        assert dispatcher._seconds_to_wait() is not None
+        dispatcher._paused_until = 1e-9
+        dispatcher._accept_again()
+        [(key, _)] = dispatcher._selector.select(10)
+        key.data()
+    assert dispatcher._processes[0].handed == 1
+    assert dispatcher._seconds_to_wait() is None
+
+
+async def test_a_client_that_is_lost_on_its_way_counts_as_closed() -> None:
+    """The system drops a descriptor for which the member has no room, and the message comes without it."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    place = Place(0, theirs, [("127.0.0.1", 1)], SharedCounts(1))
+    place.watch(socket.socket.close)
+    ours.send(b"c")
+    await eventually(lambda: place.counts.count_closed(0) == 1)
+    place.close()
+    for each in (ours, theirs):
         each.close()

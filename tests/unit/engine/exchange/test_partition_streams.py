@@ -104,6 +104,19 @@ async def test_who_is_done_with_the_query_is_left_out_and_the_others_get_theirs(
     assert await everything(other) == [2]
 
 
+async def test_streams_that_are_opened_without_rows_leave_out_who_is_not_there(ground: Ground) -> None:
+    receiver, edge = ground.receiver()
+
+    def work(streams: PartitionStreams) -> list[int]:
+        for number in range(2):
+            streams.open(number)
+        return sorted(streams.finish())
+
+    assert await in_task((None, edge), work) == [1]
+    receiver.finish([7])
+    assert await everything(receiver) == []
+
+
 async def test_nothing_is_wanted_when_the_last_receiver_has_closed(ground: Ground) -> None:
     receiver, edge = ground.receiver()
     loop = asyncio.get_running_loop()

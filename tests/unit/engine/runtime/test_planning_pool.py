@@ -55,6 +55,16 @@ async def test_cancelled_work_ends_and_gives_its_turn_back(operations: Operation
     assert operations.statistics()["queued"] == 0
 
 
+async def test_work_that_cannot_begin_gives_its_turn_back() -> None:
+    pool = OperationPool(2)
+    planning = PlanningPool(pool, _ROOM)
+    await asyncio.to_thread(pool.close)
+    async with asyncio.timeout(30):
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="the operation pool is closed"):
+                await planning.run(lambda: None, long=True)
+
+
 async def test_long_statements_leave_a_thread_to_short_ones(operations: OperationPool) -> None:
     planning = PlanningPool(operations, _ROOM)
     began = threading.Event()

@@ -48,3 +48,16 @@ async def test_a_pool_is_never_asked_twice_at_once() -> None:
     calls.pop()()
     await eventually(lambda: len(calls) == 1)
     watch.close()
+
+
+async def test_a_closed_pool_does_not_end_the_watch() -> None:
+    pool, calls = OperationPool(1), list[Call]()
+    await asyncio.to_thread(pool.close)
+    watch = StallWatch({"closed": lambda call: pool.post(None, call), "operations": calls.append})
+    watch.start()
+    for _ in range(2):
+        await eventually(lambda: len(calls) == 1)
+        calls.pop()()
+    statistics = watch.statistics()
+    watch.close()
+    assert statistics["closed_ms_max"] == 0
