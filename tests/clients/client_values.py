@@ -1,4 +1,4 @@
-"""Values of every type that clients may be given, as SQL expressions that any PostgreSQL evaluates."""
+"""Values of every type that clients may receive, as SQL expressions that any PostgreSQL evaluates."""
 
 from __future__ import annotations
 

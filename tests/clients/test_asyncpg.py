@@ -1,4 +1,5 @@
-"""asyncpg: binary only, prepares everything, asks for types by itself and resets what it gives back to its pool.
+"""asyncpg: it uses only the binary format, prepares every statement, looks up types itself and resets connections that
+return to its pool.
 
 Tests that take `dsn` hold for the member and for PostgreSQL 15 alike.
 """

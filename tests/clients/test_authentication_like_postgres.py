@@ -1,6 +1,7 @@
-"""Who is let in, and what everybody else is told: the same rules, roles and certificates, here and on PostgreSQL 15.
+"""Authentication compared with PostgreSQL 15: who is admitted, and the errors for everybody else, with the same rules,
+roles and certificates.
 
-Messages are compared as libpq shows them, and as they are on the wire where a client breaks the protocol.
+Messages are compared as libpq shows them, and as bytes where a client violates the protocol.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What no client should send, and clients that come in crowds, stay silent or vanish: the member stays, and keeps nothing.
+"""Invalid input, and clients that come in crowds, stay silent or vanish: the member continues, and holds nothing of
+them.
 
-That nothing is kept is asserted after every test by `nothing_left` in conftest.py.
+`nothing_left` in conftest.py asserts after every test that nothing is held.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A block that an error in the extended protocol has broken is mended in the extended protocol, as postgres.js does it."""
+"""A transaction block that fails in the extended protocol can be ended in the extended protocol, as postgres.js does
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The statements that clients send on connect and browse, captured from them and taken from their sources: how many of them go
-as on PostgreSQL 15, with the same columns. The corpus and what replays it lie beside the repository, or there is nothing to run.
+"""The statements that clients send on connect and while browsing, captured from them and taken from their sources: how
+many of them run as on PostgreSQL 15, with the same columns. The corpus and its replayer are beside the repository;
+without them there is nothing to run.
 """
 
 from __future__ import annotations

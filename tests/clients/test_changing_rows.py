@@ -1,5 +1,6 @@
-"""Statements that change rows as drivers send them: parameters typed by their columns, RETURNING in pages, batches, cursors,
-conflicts between connections, and what is left on disk when a statement does not come to its end."""
+"""Statements that change rows as drivers send them: parameters typed by their columns, RETURNING in pages, batches,
+cursors, conflicts between connections, and what is left on disk when a statement does not complete.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""VACUUM FULL over a real member: few files of many, the same rows, and what others do meanwhile."""
+"""VACUUM FULL on a real member: it makes few files of many, the rows stay the same, and other sessions work meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Composite types as drivers read and write them: in text and binary, as parameters, in COPY, in arrays; after a restart too."""
+"""Composite types as drivers read and write them: in text and binary, as parameters, in COPY, in arrays; also after a
+restart.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Sessions that change one table at once, each statement a transaction of its own: as in PostgreSQL nobody sees a conflict."""
+"""Sessions that change one table concurrently, each statement in its own transaction: as in PostgreSQL, none gets a
+conflict.
+"""
 
 from __future__ import annotations
 

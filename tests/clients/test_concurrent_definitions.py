@@ -1,5 +1,7 @@
-"""Sessions that change definitions at once, each statement a transaction of its own: as in PostgreSQL each waits for those in its
-way and then does what is left to be done, or says what PostgreSQL says; over one member and over two of one catalog."""
+"""Sessions that change definitions concurrently, each statement in its own transaction. As in PostgreSQL, each waits
+for those that it conflicts with, and then does the rest of its work or reports PostgreSQL's error; on one member and on
+two with one catalog.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The console's API of one member, over sockets: who is let in, what is shown to whom, cancel, and the websocket."""
+"""The console's API of one member, over sockets: authentication, visibility, cancel, and the websocket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COPY as clients do it: psql, messages one by one, many rows, and what is left when it does not come to its end."""
+"""COPY as clients run it: psql, single messages, many rows, and what is left when it does not complete."""
 
 from __future__ import annotations
 

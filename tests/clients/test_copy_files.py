@@ -1,4 +1,4 @@
-"""COPY of the server's files: every format there and back, what is refused, and what a failure leaves."""
+"""COPY of the server's files: every format written and read back, what is refused, and what a failure leaves."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What dbt's PostgreSQL adapter sends for its materializations, statement by statement, in its transactions: a table that replaces
-its forerunner, incremental models by merge, by delete and insert and by appending, a view, a snapshot."""
+"""The statements that dbt's PostgreSQL adapter sends for its materializations, in its transactions: a table that
+replaces its predecessor, incremental models by merge, by delete and insert and by appending, a view, a snapshot.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constraints that are judged at the commit, where others commit meanwhile; LOCK TABLE; and what a commit that fails leaves."""
+"""Constraints that are checked at the commit while others commit; LOCK TABLE; and what a failed commit leaves."""
 
 from __future__ import annotations
 

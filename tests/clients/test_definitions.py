@@ -1,4 +1,4 @@
-"""Definitions as drivers send them, and two sessions that define and change the same things."""
+"""Definitions as drivers send them, and two sessions that define and change the same objects."""
 
 from __future__ import annotations
 

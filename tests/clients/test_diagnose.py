@@ -1,4 +1,4 @@
-"""`sluice diagnose`: what is in the bundle of a member that runs, of one that does not, and that no secret is."""
+"""`sluice diagnose`: the contents of the bundle of a running member and of a stopped one, which contains no secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EXPLAIN of statements that change rows: what is told, and that nothing is changed without ANALYZE."""
+"""EXPLAIN of statements that change rows: its output, and that it changes nothing without ANALYZE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EXPLAIN's formats are documents of what they say they are, and say the same."""
+"""EXPLAIN's formats: each output is a valid document of its format, and all have the same content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EXPLAIN tells a role nothing of values that it may not read: neither by estimates nor by what is read."""
+"""EXPLAIN reveals no values to a role that may not read them: neither by estimates nor by what is read."""
 
 from __future__ import annotations
 

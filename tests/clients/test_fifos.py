@@ -1,4 +1,6 @@
-"""FIFOs where files are looked for: refused at once by everything that reads or writes files, and no thread of the member waits."""
+"""FIFOs where files are expected: every statement that reads or writes files refuses them at once, and no thread of the
+member waits.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`FROM 'file.parquet'`: what is read, how it is named, and that it is no way around privileges and roots."""
+"""`FROM 'file.parquet'`: what it reads, how the relation is named, and that it does not bypass privileges and roots."""
 
 from __future__ import annotations
 

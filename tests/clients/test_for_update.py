@@ -1,4 +1,4 @@
-"""SELECT ... FOR UPDATE as clients use it: read, decide, write; and queues of jobs."""
+"""SELECT ... FOR UPDATE as clients use it: read, decide, write; and job queues."""
 
 from __future__ import annotations
 

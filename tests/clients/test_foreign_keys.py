@@ -1,4 +1,4 @@
-"""Foreign keys between sessions: a key does not go while another transaction names it, whoever commits first."""
+"""Foreign keys between sessions: a key is not deleted while another transaction references it, whichever commits first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The FunctionCall message, answered as by PostgreSQL: the same bytes to both."""
+"""The FunctionCall message: the member answers the same bytes as PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pgjdbc's DatabaseMetaData: every getter asked of a member and of PostgreSQL 15 with the same objects."""
+"""pgjdbc's DatabaseMetaData: every getter is called on a member and on PostgreSQL 15 with the same objects."""
 
 from __future__ import annotations
 

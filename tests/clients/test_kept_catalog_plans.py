@@ -1,4 +1,6 @@
-"""Plans over relations of the system whose rows change without a commit are kept; their rows are those of now, and of who asks."""
+"""Cached plans over system relations whose rows change without a commit: they return the current rows, as the current
+role sees them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sluice load`, as a process: every kind of file, what it makes of columns, and that a failure loads nothing."""
+"""`sluice load`, as a process: every kind of file, the columns that it creates, and that a failure loads nothing."""
 
 from __future__ import annotations
 

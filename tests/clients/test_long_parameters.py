@@ -1,4 +1,6 @@
-"""Parameters of megabytes: values arrive as they were sent, wherever a statement uses them, and others are answered meanwhile."""
+"""Parameters of megabytes: values arrive unchanged wherever a statement uses them, and other clients are answered
+meanwhile.
+"""
 
 from __future__ import annotations
 

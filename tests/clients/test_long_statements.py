@@ -1,4 +1,6 @@
-"""A statement of many conditions or values takes long to parse and to compile: others are answered meanwhile."""
+"""Statements with many conditions or values, which take long to parse and to compile: other clients are answered
+meanwhile.
+"""
 
 from __future__ import annotations
 

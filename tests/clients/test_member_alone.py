@@ -1,4 +1,4 @@
-"""A member that no configuration tells of others: it listens for clients alone."""
+"""A member without a cluster configuration: it listens for clients only."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The output of a member when it ends: its log, and no messages of libraries that find the interpreter partly torn down.
+"""The output of a member at its end: its log, and no messages of libraries that find the interpreter partly torn down.
 
-A member of `MemberProcess` is a forked process, which skips the interpreter's regular shutdown. The other members in these tests
-are started as processes of their own.
+A member of `MemberProcess` is a forked process, which skips the interpreter's regular shutdown. The other members in
+these tests are started as separate processes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`sluice.memory_max`: what the statements of one role may hold in memory on a member, together."""
+"""`sluice.memory_max`: the limit of the memory that the statements of one role may hold on a member, together."""
 
 from __future__ import annotations
 

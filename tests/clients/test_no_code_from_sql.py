@@ -1,8 +1,9 @@
-"""Nothing that SQL can say is code of an engine's or another program, nor a file's path but in FROM for who may read the
-server's files (`test_files_in_from`): the engines' own functions for these are not in the function table, relations are looked
-up in the catalog only, and settings are the session's.
+"""No SQL text can run code of an engine or another program, or name a file's path except in FROM for roles that may
+read the server's files (`test_files_in_from`). The engines' own functions for this are not in the function table,
+relations are looked up in the catalog only, and settings are the session's.
 
-Each attempt is refused when it is bound, whichever engine was asked for, also inside of what is kept or run later.
+Each attempt is refused when it is bound, whichever engine was requested, also inside of objects that are stored or run
+later.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""psqlODBC's catalog functions: what they give for a member and for PostgreSQL 15 with the same objects."""
+"""psqlODBC's catalog functions: their results for a member and for PostgreSQL 15 with the same objects."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""PostgreSQL's pg_dump, pg_restore, pg_dumpall and smaller programs: what they write of a member is what they write of a PostgreSQL
-15 with the same objects, letter for letter, and either is restored into the other.
+"""PostgreSQL's pg_dump, pg_restore, pg_dumpall and smaller programs: their output for a member equals that for a
+PostgreSQL 15 with the same objects, letter for letter, and either dump can be restored into the other server.
 
-`dumped_objects.sql` has objects of all kinds and rows with what is hard to write down. A dump that was loaded into a member is
-compared as the member's own dump: rows, definitions, owners, privileges and comments are all in it.
+`dumped_objects.sql` has objects of all kinds and rows with values that are hard to write. A dump that was loaded into a
+member is compared with the member's own dump, which contains rows, definitions, owners, privileges and comments.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""PgBouncer before a member, in session and in transaction mode, as before PostgreSQL 15: what a test expects holds for both.
+"""PgBouncer before a member, in session and in transaction mode, and before PostgreSQL 15: the expectations hold for
+both.
 
-The pool has one connection: what one client leaves there, the next one would find.
+The pool has one connection: state that one client leaves there would be visible to the next one.
 """
 
 from __future__ import annotations

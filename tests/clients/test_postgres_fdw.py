@@ -1,4 +1,6 @@
-"""postgres_fdw: a PostgreSQL 15 that reads and writes a member's tables, and beside them its own as it would another server's."""
+"""postgres_fdw: a PostgreSQL 15 that reads and writes a member's tables, and beside them its own tables as those of
+another server.
+"""
 
 from __future__ import annotations
 

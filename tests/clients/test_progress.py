@@ -1,4 +1,4 @@
-"""Notices while a statement runs: that Spark starts and has started, and how far the statement has come (`sluice.progress`)."""
+"""Notices while a statement runs: Spark's start, and the statement's progress (`sluice.progress`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""psql 15, as people type it: its output for the member, letter for letter where PostgreSQL says the same."""
+"""psql 15 as people use it: its output for the member equals that for PostgreSQL, letter for letter where PostgreSQL
+says the same.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""psql's tab completion, most of which it asks the server for: the same for a member and for PostgreSQL 15."""
+"""psql's tab completion, which mostly queries the server: it is the same for a member and for PostgreSQL 15."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""psql 15's backslash commands, which ask the system catalog: what they print for a member and for PostgreSQL 15.
+"""psql 15's backslash commands, which query the system catalog: their output for a member and for PostgreSQL 15.
 
-The same user on both, so that owners are the same. Where the two must differ, the test says so.
+Both have the same user, so that owners are the same. Where the two must differ, the test says so.
 """
 
 from __future__ import annotations

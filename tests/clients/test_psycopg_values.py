@@ -1,4 +1,4 @@
-"""psycopg 3, values of every type: what it gives for the member is what it gives for PostgreSQL, and back again."""
+"""psycopg 3 with values of every type: reading and writing them gives the same for the member and for PostgreSQL."""
 
 from __future__ import annotations
 

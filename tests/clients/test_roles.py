@@ -1,5 +1,6 @@
-"""What roles mean for sessions: who is let in without rules, what a session begins with, what it sees of others and may do to them;
-TLS and rules that are read anew."""
+"""Roles in sessions: who is admitted without rules, a session's initial state, what it sees of others and may do to
+them; reloading of TLS files and rules.
+"""
 
 from __future__ import annotations
 

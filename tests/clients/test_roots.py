@@ -1,4 +1,4 @@
-"""Foreign tables and COPY stay below the folders they are given: links, `..`, wildcards, and a link that takes a file's place."""
+"""Foreign tables and COPY stay below their configured folders: links, `..`, wildcards, and a link that replaces a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Calls that are made for each row: for those that are fetched, after what the engines gave, and with nothing left of them."""
+"""Function calls that run once for each row: they run for the fetched rows, after the engines' results, and leave
+nothing behind.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Rows inserted one at a time, in pipelines (psycopg's `executemany`) and by themselves, on a member and on PostgreSQL.
+"""Rows inserted one at a time, in pipelines (psycopg's `executemany`) and in single statements, on a member and on
+PostgreSQL.
 
-What differs between the two ways is how many messages have arrived when the first is answered; nothing of it may be seen.
+The two ways differ in how many messages have arrived when the first is answered; clients must not notice a difference.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is secret is told to nobody: passwords of roles and credentials of stores are in no relation, log, plan or error.
+"""Secrets are never revealed: passwords of roles and credentials of stores are in no relation, log, plan or error.
 
-Each statement has the same mark where its secret is. Afterwards everything that the member shows of itself is read, by somebody
-who may read all of it, and the log that the statements have left, debugging included.
+Each statement has the same marker in place of its secret. Afterwards the test reads everything that the member shows of
+itself, as a role that may read all of it, and the log that the statements have written, debug messages included.
 """
 
 from __future__ import annotations

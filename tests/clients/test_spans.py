@@ -1,6 +1,6 @@
-"""Spans of real statements of a member in this process, in the SDK's exporter in memory; the SDK is an extra.
+"""Spans of real statements of a member in this process, collected by the SDK's exporter in memory; the SDK is an extra.
 
-`tests/unit/engine/runtime/test_fragment_spans.py` has those of several members.
+`tests/unit/engine/runtime/test_fragment_spans.py` tests the spans of several members.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`sluice sql` on a member: what it is given at once, and what a person does with it on a terminal."""
+"""`sluice sql` on a member: statements given on the command line, and interactive use on a terminal."""
 
 from __future__ import annotations
 

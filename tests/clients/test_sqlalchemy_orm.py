@@ -1,7 +1,8 @@
-"""SQLAlchemy 2 as applications use it: schema and reflection, the unit of work, RETURNING, bulk inserts, upserts, savepoints,
-versions, cursors on the server; over psycopg and asyncpg, against a member and against PostgreSQL 15, which is the oracle.
+"""SQLAlchemy 2 as applications use it: schema and reflection, the unit of work, RETURNING, bulk inserts, upserts,
+savepoints, versions, cursors on the server; over psycopg and asyncpg, against a member and against PostgreSQL 15, which
+is the oracle.
 
-Relationships have no foreign keys behind them, since there are none here: the mapping says how rows belong together.
+The tables of the mapped relationships have no foreign keys: the mapping says how rows belong together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Types that users have made, as drivers read and write them: in text and binary, as parameters, in COPY, in arrays."""
+"""User-defined types as drivers read and write them: in text and binary, as parameters, in COPY, in arrays."""
 
 from __future__ import annotations
 

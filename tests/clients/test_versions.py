@@ -1,4 +1,4 @@
-"""A stored table as it was: FOR VERSION AS OF, FOR TIMESTAMP AS OF."""
+"""Earlier versions of a stored table: FOR VERSION AS OF, FOR TIMESTAMP AS OF."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WITH that changes rows, as drivers send it: with parameters, described before it runs, prepared."""
+"""WITH queries that change rows, as drivers send them: with parameters, described before they run, prepared."""
 
 from __future__ import annotations
 

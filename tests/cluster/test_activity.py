@@ -1,4 +1,4 @@
-"""The activity of all members, seen from any of them: three real members, over sockets, as SQL."""
+"""The activity of all members, queried in SQL on any of them: three real members, over sockets."""
 
 from __future__ import annotations
 

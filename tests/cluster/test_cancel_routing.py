@@ -1,4 +1,4 @@
-"""Cancellations that reach another member than the session's."""
+"""Cancel requests that reach another member than the session's."""
 
 from __future__ import annotations
 

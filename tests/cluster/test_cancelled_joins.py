@@ -1,7 +1,7 @@
-"""Distributed joins that are cancelled at any moment, with a member killed in between: nothing of them is left anywhere, and each
-member that is told to end does so in order (`MemberProcess` looks at its status).
+"""Distributed joins that are cancelled at random moments, with a member killed in between: no member holds anything of
+them, and each member that is told to end does so in order (`MemberProcess` checks its status).
 
-By hand: `CANCELS=500 pytest tests/cluster/test_cancelled_joins.py`; `SEED` gives the moments of a run again.
+By hand: `CANCELS=500 pytest tests/cluster/test_cancelled_joins.py`; `SEED` repeats the moments of a run.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Changes whose rows the Sparks of several members make, each inside of its member: each writes files of its own, as many rows as
-one engine would."""
+"""Changes whose rows are computed by the Sparks of several members, each in its own member: each writes its own files,
+and together they have as many rows as one engine would write.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sluice cluster`: what a user starts, sees and ends."""
+"""`sluice cluster`: what a user starts, sees and stops."""
 
 from __future__ import annotations
 

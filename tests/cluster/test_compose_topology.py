@@ -1,5 +1,6 @@
 """The topology of docker-compose.yml as processes of this machine: its command lines, environments, configuration and
-health checks, with every host and port mapped to a free port of 127.0.0.1."""
+health checks, with every host and port mapped to a free port of 127.0.0.1.
+"""
 
 from __future__ import annotations
 

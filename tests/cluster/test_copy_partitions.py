@@ -1,4 +1,4 @@
-"""COPY of partitions of one query from three real members, by clients on threads of their own."""
+"""COPY of partitions of one query from three real members, by clients in separate threads."""
 
 from __future__ import annotations
 

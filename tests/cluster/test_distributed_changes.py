@@ -1,5 +1,7 @@
-"""INSERT ... SELECT, UPDATE, DELETE and MERGE whose participants write: the same tables as one member makes, and what is left of
-a statement that fails. One set of members for all, but for the test that kills two of them."""
+"""INSERT ... SELECT, UPDATE, DELETE and MERGE whose participants write: the tables are the same as if one member had
+written them, and a failed statement leaves nothing. All tests share one set of members, except the test that kills two
+of them.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The 22 queries of TPC-H on three real members, over sockets: what one of them answers alone.
+"""The 22 queries of TPC-H on three real members, over sockets: the answers equal those of one member alone.
 
-Each table lies in several files of uneven size whose names are drawn at random, once a placement: names decide which member
-reads which file. The tables of a placement are in a schema of its name, so that all share one cluster.
+Each table consists of several files of uneven size whose names are drawn at random, once a placement: names decide
+which member reads which file. The tables of a placement are in a schema of its name, so that all share one cluster.
 """
 
 from __future__ import annotations

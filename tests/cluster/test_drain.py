@@ -1,4 +1,4 @@
-"""A member that is told to end while it runs queries, its own clients' and those of other members."""
+"""A member that is told to shut down while it runs queries, of its own clients and of other members."""
 
 from __future__ import annotations
 

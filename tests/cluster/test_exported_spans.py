@@ -1,6 +1,6 @@
 """Spans of three members, sent over OTLP to a collector: one trace, whose context the members pass on over the mesh.
 
-The members' configuration is what the environment of `sluice cluster up` says, as it holds for all of them.
+The environment of `sluice cluster up` configures all members.
 """
 
 from __future__ import annotations

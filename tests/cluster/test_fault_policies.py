@@ -1,4 +1,4 @@
-"""`sluice.fault_policy` as a client sees it, with members that are killed and started again, and connections that are cut."""
+"""`sluice.fault_policy` as a client sees it, with members that are killed and restarted, and connections that are cut."""
 
 from __future__ import annotations
 

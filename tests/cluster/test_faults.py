@@ -1,4 +1,4 @@
-"""What clients see, and what is left, when a part of a cluster fails while queries run over all of it."""
+"""The errors that clients receive, and what is left, when a part of a cluster fails while queries run over all of it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """FETCH, MOVE and CLOSE by query id that reach another member than the cursor's: three real members, over sockets.
 
-The cursors are over distributed plans, so that what they hold is on every member.
+The cursors are over distributed plans, so that every member holds a part of their state.
 """
 
 from __future__ import annotations

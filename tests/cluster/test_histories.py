@@ -1,5 +1,6 @@
-"""Histories of concurrent transactions over three members, judged by `histories`: what the isolation levels forbid does not happen,
-nor when members are killed in the middle of it."""
+"""Histories of concurrent transactions over three members, checked by `histories`: the anomalies that the isolation
+levels forbid do not occur, also when members are killed in the middle.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Attackers that connect to the mesh port without the cluster's secret, or with a stolen one: what they can make a member do."""
+"""Attackers that connect to the mesh port without the cluster's secret, or with a stolen one, and the limits of what
+they can make a member do.
+"""
 
 from __future__ import annotations
 

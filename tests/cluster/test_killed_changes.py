@@ -1,9 +1,9 @@
-"""Members killed at random moments of changes that all of them make and write: each change took place whole or not at all, what
-was acknowledged is there, and VACUUM leaves every file that a table has, and no other.
+"""Members killed at random moments of changes that all of them compute and write: each change takes place completely or
+not at all, acknowledged changes are there, and VACUUM leaves every file that a table has, and no other.
 
-A walk of random changes, one after the other, with a member killed during each: one that writes, or the initiator itself. The
-model is the tables as the changes should leave them, asked of the members before. Whether a change was under way, in its commit
-or over when the kill came is left to chance: all are to be right.
+The test runs random changes one after the other and kills a member during each: one that writes, or the initiator
+itself. The model is the expected contents of the tables, computed on the members before each change. Whether a change
+is running, committing or over when the kill comes is left to chance: all three must be right.
 """
 
 from __future__ import annotations

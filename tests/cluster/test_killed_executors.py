@@ -1,8 +1,8 @@
-"""Executors of a standalone Spark cluster killed while their tasks send rows, or write them: a statement ends with all rows or with
-an error, never with a part of them.
+"""Executors of a standalone Spark cluster killed while their tasks send rows, or write them: a statement ends with all
+rows or with an error, never with a part of them.
 
-`KILLS=100 pytest -s -m long tests/cluster/test_killed_executors.py` kills so many in each test, at random moments that follow from
-`SEED`.
+`KILLS=100 pytest -s -m long tests/cluster/test_killed_executors.py` kills that many in each test, at random moments
+that `SEED` determines.
 """
 
 from __future__ import annotations

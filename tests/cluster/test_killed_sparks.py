@@ -1,6 +1,7 @@
-"""Members and Python workers killed while the Sparks of three members write their shares of a statement: it fails as one that may
-be repeated, or goes on, and nothing of it is seen, doubled or left. One set of members for all; the tests go in order, and the
-later ones have fewer."""
+"""Members and Python workers killed while the Sparks of three members write their shares of a statement: it fails with
+an error that permits a retry, or continues, and none of its rows is visible, duplicated or left. All tests share one
+set of members and run in order; the later ones have fewer members.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Lite members as real clients meet them: what they answer, what they refuse, how drivers avoid them, and as doors."""
+"""Lite members as real clients use them: what they answer, what they refuse, how drivers avoid them, and how they
+forward connections.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lite member's door: connections carried to a data member byte by byte. Both are listeners of this process."""
+"""A lite member's forwarding: connections relayed to a data member byte by byte. Both are listeners of this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Members as processes of their own: who knows whom when one is killed, stopped, started again, or does not belong."""
+"""Members as separate processes: what each knows of the others when one is killed, paused or restarted, or does not
+belong to the cluster.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`sluice.memory_max` where several members run a statement: each keeps the limit, and the client is told which it was."""
+"""`sluice.memory_max` where several members run a statement: each enforces the limit, and the error names the member
+that exceeded it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One server of two processes behind one address: where clients go, and what they see of a server that they take for one."""
+"""A server of two processes behind one address: to which process clients are assigned, and that the server looks like
+one to them.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Sorted and partitioned tables on three members: the order that files have is used, and rows are PostgreSQL's whatever was done to
-the files in the meantime."""
+"""Sorted and partitioned tables on three members: the sort order of files is used, and the rows equal PostgreSQL's
+whatever was done to the files in the meantime.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Stored tables on several members: written on one, read on all, and what a member that is killed leaves to the others."""
+"""Stored tables on several members: written on one, read on all, and the state that a killed member leaves to the
+others.
+"""
 
 from __future__ import annotations
 

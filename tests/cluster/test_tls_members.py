@@ -1,4 +1,6 @@
-"""Members as processes of their own that speak TLS to each other, a query over both, and members that do not belong."""
+"""Members as separate processes that speak TLS to each other, a query over both, and members that do not belong to the
+cluster.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Spark as the engine of pinned tables: each holder's Spark reads what is there, its tasks send to receivers on other members."""
+"""Spark as the engine of pinned tables: each holder's Spark reads its local files, and its tasks send to receivers on
+other members.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""A topology drives real queries: members whose files nobody else can see, links that force ways through others.
+"""Real queries over a topology: members whose files no other member can read, and missing links that force rows to go
+through other members.
 
-Three members of a `sluice cluster up --topology`; `one` is a fourth process over copies of all the files, alone: it is what
-every answer is compared with.
+Three members belong to a `sluice cluster up --topology`. `one` is a fourth process over copies of all the files, alone:
+every answer is compared with its answer.
 """
 
 from __future__ import annotations

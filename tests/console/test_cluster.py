@@ -1,5 +1,6 @@
-"""The console over three real members: a distributed query is followed, cancelled and found again, on the page of another member
-than its own."""
+"""The console over three real members: a distributed query is followed, cancelled and found again, on the page of
+another member than its own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page's pure modules, run where they run: figures for people, the layout of plans, pasted plans."""
+"""The page's pure modules, run in the browser: figures for people, the layout of plans, pasted plans."""
 
 from __future__ import annotations
 

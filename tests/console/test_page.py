@@ -1,4 +1,6 @@
-"""The console's page in a real Chromium over generated figures: what it shows, what it asks, and what it never does."""
+"""The console's page in a real Chromium over generated figures: what it shows, what it requests, and what it never
+does.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""One file on a member and on PostgreSQL 15, statement by statement, and what came of each.
+"""The comparison of one file on a member and on PostgreSQL 15, statement by statement, with the outcome of each.
 
-Both have a schema for the file, which is made before it and dropped after it. Rows are compared as multisets, since an ORDER BY may
-leave their order open. Where PostgreSQL reports an error, the SQLSTATE is compared; of EXPLAIN nothing else is, since plans differ.
+Both servers have a schema for the file, which is created before it and dropped after it. Rows are compared as
+multisets, because an ORDER BY may leave their order open. Where PostgreSQL reports an error, the SQLSTATE is compared.
+For EXPLAIN nothing else is compared, because plans differ.
 """
 
 from __future__ import annotations

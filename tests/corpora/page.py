@@ -1,4 +1,4 @@
-"""The table of a run, and the differences of each file."""
+"""The table of a run's results, and the differences of each file."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 r"""Scripts for psql: statements that end with a semicolon, the data of COPY ... FROM STDIN, and psql's own commands.
 
-The reader carries out `\set` and `\getenv`, which make file names, and replaces their variables (`:name`, `:'name'`, `:"name"`).
-`\gset`, `\gexec` and `\crosstabview` end a statement as a semicolon does; all other commands are left out. A part between `\if` and
-`\endif` is read as if it were not conditional.
+The reader executes `\set` and `\getenv`, which make file names, and replaces their variables (`:name`, `:'name'`,
+`:"name"`). `\gset`, `\gexec` and `\crosstabview` end a statement as a semicolon does; all other commands are skipped. A
+part between `\if` and `\endif` is read as if it were not conditional.
 """
 
 from __future__ import annotations

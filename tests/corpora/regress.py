@@ -1,6 +1,6 @@
 """PostgreSQL's own regression tests: `src/test/regress` of Debian's source package.
 
-The package is fetched with apt into folders of our own, so that the system's lists stay as they are.
+apt fetches the package into separate folders, so that the system's package lists stay as they are.
 """
 
 from __future__ import annotations

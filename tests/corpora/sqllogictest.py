@@ -1,8 +1,8 @@
-"""Files of the sqllogictest format: records of a directive and a statement, divided by blank lines.
+"""Files of the sqllogictest format: records of a directive and a statement, separated by blank lines.
 
-The dialects of SQLite, CockroachDB, RisingWave, DataFusion and DuckDB differ in what they add. The reader knows what they have in
-common: `statement` and `query` with their SQL up to the results (`----`), `skipif` and `onlyif` for PostgreSQL, `halt`. It leaves
-out other directives, and refuses a file with a loop, whose statements contain variables.
+The dialects of SQLite, CockroachDB, RisingWave, DataFusion and DuckDB differ in their additions. The reader supports
+their common part: `statement` and `query` with their SQL up to the results (`----`), `skipif` and `onlyif` for
+PostgreSQL, `halt`. It skips other directives, and refuses a file with a loop, whose statements contain variables.
 """
 
 from __future__ import annotations

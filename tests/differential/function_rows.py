@@ -1,9 +1,9 @@
-"""Rows of the function table asked three times: of DuckDB, of Spark and of PostgreSQL 15.
+"""Rows of the function table evaluated three times: by DuckDB, by Spark and by PostgreSQL 15.
 
 A question is an expression over a column `x` of a type, and one of the values that the column may have. PostgreSQL's
-answer is the text it would send, or its SQLSTATE; ours is what the encoder makes of the engine's batch. All questions to
-which PostgreSQL has an answer go to an engine as one row of many columns (halved until the failing one is found, where one
-fails); those that PostgreSQL refuses go one by one, since an error ends a statement.
+answer is the text that it would send, or its SQLSTATE; ours is the encoder's output for the engine's batch. All
+questions that PostgreSQL answers go to an engine as one row of many columns; if the row fails, it is halved until the
+failing question is found. The questions that PostgreSQL refuses go one by one, because an error ends a statement.
 """
 
 from __future__ import annotations

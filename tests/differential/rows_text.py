@@ -1,6 +1,7 @@
-"""Questions about strings, patterns and formats (`function_rows.questions`): a type and its values, then expressions of x.
+"""Questions about strings, patterns and formats (`function_rows.questions`): a type and its values, then expressions of
+x.
 
-BOTH is asked of both engines, LOCAL and SPARK of one, where the other lacks the function.
+BOTH goes to both engines, LOCAL and SPARK to one, where the other lacks the function.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 # ruff: noqa: E501 - a line is a block's values
-"""Questions about dates, times and intervals, as in `rows_text`. The session's zone skips and repeats an hour in the year."""
+"""Questions about dates, times and intervals, as in `rows_text`. The session's time zone has daylight saving time, so
+an hour is skipped and one is repeated each year.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Types that are carried as others, as PostgreSQL's input, output, receive and send functions have them: texts and bytes of values,
-made by chance too, are asked of both and compared bit by bit.
+"""Types whose values are carried as those of other types: their input, output, receive and send functions are
+PostgreSQL's. The same texts and bytes, also random ones, go to both servers, and the results are compared bit by bit.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The system catalog against PostgreSQL 15: each statement of `catalog/lookups.sql` says the same of the objects of
-`catalog/objects.sql`, and every relation of PostgreSQL's own is there, with its columns, and can be read.
+"""The system catalog against PostgreSQL 15: each statement of `catalog/lookups.sql` gives the same for the objects of
+`catalog/objects.sql`, and every relation of PostgreSQL's own exists with its columns and can be read.
 """
 
 from __future__ import annotations

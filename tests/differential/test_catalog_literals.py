@@ -1,4 +1,6 @@
-"""Literals of catalog queries, which become parameters where they mean the same: answers and errors are PostgreSQL's, each time."""
+"""Literals of catalog queries, which become parameters where they mean the same: answers and errors are PostgreSQL's,
+in every execution.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COPY with psycopg, here and on PostgreSQL 15: the same statements with the same bytes, and the same told of them."""
+"""COPY with psycopg against PostgreSQL 15: the same statements with the same bytes give the same results and messages."""
 
 from __future__ import annotations
 

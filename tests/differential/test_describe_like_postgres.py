@@ -1,8 +1,8 @@
-"""The binder against PostgreSQL 15: each line of `statements/queries.sql` is described alike or refused alike.
+"""The binder against PostgreSQL 15: each line of `statements/queries.sql` has the same description or the same error.
 
-Described: the columns' names, types, type modifiers and origins, and the parameters' types, as Describe tells them before
-anything runs. Refused: SQLSTATE, message, detail, hint and position. `-- own` behind a line says that only the SQLSTATE is
-compared.
+A description has the columns' names, types, type modifiers and origins, and the parameters' types, as Describe returns
+them before execution. An error has SQLSTATE, message, detail, hint and position. `-- own` behind a line says that only
+the SQLSTATE is compared.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a plan gives over several members is what it gives on one: the corpus' statements over tables, and TPC-H's queries.
+"""Plans over several members return the same as plans on one: the corpus' statements over tables, and TPC-H's queries.
 
-Both are run by DuckDB in this process; the distributed one from the specs that members would be told (`physical_runner`). The
-layouts differ in what the planner can do: several files a table, one file of several row groups, files pinned at random to
-members; small sides read whole, or never.
+DuckDB in this process runs both, the distributed plan from the specs that members would receive (`physical_runner`).
+The layouts differ in the choices that the planner has: several files a table, one file of several row groups, files
+pinned at random to members; small sides replicated, or never.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Errors of data: what a guard keeps from a row raises none (`support.guarded_cases`), and random statements that aim at them
-(`support.error_cases`) are answered where PostgreSQL 15 answers.
+"""Data errors: a condition that prevents an error for a row raises none (`support.guarded_cases`), and random
+statements that provoke errors (`support.error_cases`) are answered where PostgreSQL 15 answers.
 
-A sample runs with `make test`; `ERRORS=5000 SEED=3 pytest -m "long or not long" tests/differential/test_error_cases.py` runs all
-guarded statements and 5,000 random ones. With `ERRORS_ENGINE=spark` Spark answers.
+A sample runs with `make test`; `ERRORS=5000 SEED=3 pytest -m "long or not long" tests/differential/test_error_cases.py`
+runs all guarded statements and 5,000 random ones. With `ERRORS_ENGINE=spark` Spark answers.
 """
 
 from __future__ import annotations

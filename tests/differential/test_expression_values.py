@@ -1,7 +1,7 @@
 """Expressions bound, compiled, run on the local engine and encoded: the text that PostgreSQL 15 sends for each.
 
-What is compared here is the binder's own doing: literals, constants folded, predicates rewritten, rows, arrays, special
-syntax. The function table's rows have tests of their own.
+This compares the binder's own work: literals, constant folding, rewritten predicates, rows, arrays, special syntax. The
+function table's rows have their own tests.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # ruff: noqa: E501 - a line is a block's values
 """Casts on DuckDB, on Spark and in PostgreSQL 15: to and from text, between types, and by modifiers.
 
-`EQUAL` are answers, and errors, that must be PostgreSQL's. `BEYOND` is what the engines cannot hold, or what only a reader of
-literals understands: there an error (0A000, or 22003 for digits) may stand in PostgreSQL's answer's place, never another one.
+`EQUAL` has answers, and errors, that must be PostgreSQL's. `BEYOND` has values that the engines cannot hold, or that
+only a reader of literals understands: there an error (0A000, or 22003 for digits) may replace PostgreSQL's answer, but
+never another answer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Arithmetic and mathematics on DuckDB, on Spark and in PostgreSQL 15, over columns: nothing is folded while binding.
+"""Arithmetic and mathematics on DuckDB, on Spark and in PostgreSQL 15, over columns, so that the binder folds nothing.
 
-Floats' functions are libraries': their last digits may differ. What numerics print of trailing zeros where their number
-depends on values is not compared (`trim_scale`), the digits are.
+Floating-point functions come from libraries, so their last digits may differ. Trailing zeros of numerics whose number
+depends on values are not compared (`trim_scale`); the digits are.
 """
 
 from __future__ import annotations

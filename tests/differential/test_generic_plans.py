@@ -1,7 +1,8 @@
-"""Generic plans: the same answers as plans for given values, chosen as PostgreSQL does, and anew when what they depend on changes.
+"""Generic plans: they give the same answers as custom plans, are chosen as PostgreSQL chooses them, and are rebuilt
+when an object that they depend on changes.
 
-A sample of the functions, operators and casts runs with `make test`;
-`PLACES=1000 SEED=3 pytest -m "long or not long" tests/differential/test_generic_plans.py` takes a thousand of each.
+A sample of the functions, operators and casts runs with `make test`; `PLACES=1000 SEED=3 pytest -m "long or not long"
+tests/differential/test_generic_plans.py` takes a thousand of each.
 """
 
 from __future__ import annotations

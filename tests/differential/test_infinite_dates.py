@@ -1,5 +1,6 @@
-"""Infinite dates and timestamps in stored tables: what is compared, sorted, grouped and printed is as in PostgreSQL on both
-engines; what is computed of them is so in process, and refused by Spark, which has none."""
+"""Infinite dates and timestamps in stored tables: both engines compare, sort, group and print them as PostgreSQL does;
+the local engine computes with them as PostgreSQL does, and Spark, which has none, refuses to.
+"""
 
 from __future__ import annotations
 

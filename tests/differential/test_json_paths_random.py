@@ -1,7 +1,8 @@
-"""Random jsonpaths asked of random small documents, numbers and dates: items, existence, predicates and errors are PostgreSQL's.
+"""Random jsonpaths on random small documents, numbers and dates: items, existence, predicates and errors are
+PostgreSQL's.
 
-Paths are made of all that the language has, mostly fitting what documents hold; each is asked silently, and so that it tells its
-errors.
+Paths use every construct of the language and mostly fit the documents. Each runs in silent mode, and in the mode that
+reports errors.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Queries that differ in their literals alone share plans (`engine.statements.query.lifted_literals`); against PostgreSQL 15:
-rows and errors with their positions, whichever plan is taken."""
+"""Queries that differ only in their literals share plans (`engine.statements.query.lifted_literals`); compared with
+PostgreSQL 15: rows and errors with their positions, whichever plan is used.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Wherever a statement may say a number, it may say one of thousands of digits: what Sluice answers is PostgreSQL's answer, and
-what it refuses is refused by name."""
+"""Numbers of thousands of digits wherever a statement may have a number: every answer is PostgreSQL's, and every
+refusal is an explicit error.
+"""
 
 from __future__ import annotations
 

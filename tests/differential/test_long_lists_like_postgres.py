@@ -1,7 +1,8 @@
-"""IN over many constants or parameters, which a plan has as one value, against PostgreSQL 15: types, nulls, places, errors.
+"""IN over many constants or parameters, which a plan stores as one value, against PostgreSQL 15: types, nulls, places,
+errors.
 
-A plan has a list as one value from a thousand constants on. Here a hundred are enough, so that every form is asked with every
-type in little time; one form has a list of each type that is as long as that by itself.
+A plan stores a list as one value from a thousand constants on. Here a hundred are enough, so that every form can be
+tested with every type in little time; one form has a list of each type that reaches the real limit.
 """
 
 from __future__ import annotations

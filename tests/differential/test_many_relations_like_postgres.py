@@ -1,4 +1,4 @@
-"""Joins of many relations, whose equalities the local engine is given otherwise than they were written, against PostgreSQL 15."""
+"""Joins of many relations, whose equalities the planner rearranges for the local engine, against PostgreSQL 15."""
 
 from __future__ import annotations
 

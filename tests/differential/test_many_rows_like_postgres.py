@@ -1,6 +1,7 @@
-"""INSERT of many rows of parameters, which are bound by columns, against PostgreSQL 15: what is stored, and what is refused.
+"""INSERT of many rows of parameters, which are bound column by column, against PostgreSQL 15: what is stored, and what
+is refused.
 
-Rows are bound by columns from a thousand on. Here twenty are enough.
+Rows are bound column by column from a thousand on. Here twenty are enough.
 """
 
 from __future__ import annotations

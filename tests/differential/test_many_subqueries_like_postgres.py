@@ -1,6 +1,7 @@
-"""Expressions over dozens of subqueries, which DuckDB computes a few at a time, against PostgreSQL 15: nulls, guards, places.
+"""Expressions over dozens of subqueries, which DuckDB computes a few at a time, against PostgreSQL 15: nulls, guards,
+places.
 
-PostgreSQL raises no error for any of them: what divides by zero stands behind an operand that decides before it.
+PostgreSQL raises no error for any of them: a division by zero stands behind an operand that decides before it.
 """
 
 from __future__ import annotations

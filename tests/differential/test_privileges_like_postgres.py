@@ -1,8 +1,8 @@
-"""Privileges are what they are in PostgreSQL: scripts (privileges/*.sql) say the same as several roles to both, and tags, rows,
+"""Privileges against PostgreSQL: scripts (privileges/*.sql) run as several roles on both servers, and tags, rows,
 notices and errors are compared.
 
-`--- name` says who speaks from there on; a connection is kept for each. Roles belong to a whole cluster of PostgreSQL's, so that a
-script removes those that it makes. What both do not have is not in the scripts.
+`--- name` names the role of the following statements; each role has its own connection. Roles belong to a whole
+PostgreSQL cluster, so a script drops those that it creates. The scripts contain only features that both servers have.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Random statements that change rows do what they do in PostgreSQL: tag, RETURNING's rows, SQLSTATE, and both tables afterwards
-(`change_scripts`); on one member, and where several make and write the rows."""
+"""Random statements that change rows have the same effect as in PostgreSQL: command tag, RETURNING's rows, SQLSTATE,
+and both tables afterwards (`change_scripts`); on one member, and where several compute and write the rows.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Random queries (`random_queries`) are answered as by PostgreSQL 15, or refused honestly; by one member and by three, in the
-local engine and in Spark, whatever the batches' size. Predicates part a FROM clause's rows without a rest. And each finding of
-such runs stays mended: `statements/found.sql`.
+"""Random queries (`random_queries`) are answered as by PostgreSQL 15, or refused with a legitimate error; by one member
+and by three, in the local engine and in Spark, whatever the batches' size. Predicates partition a FROM clause's rows
+completely. Each defect that such runs have found stays fixed: `statements/found.sql`.
 """
 
 from __future__ import annotations

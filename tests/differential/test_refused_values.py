@@ -1,4 +1,4 @@
-"""Statements that PostgreSQL answers and a member refuses by name: 0A000, and neither another answer nor XX000."""
+"""Statements that PostgreSQL answers and a member refuses explicitly: with 0A000, and neither another answer nor XX000."""
 
 from __future__ import annotations
 

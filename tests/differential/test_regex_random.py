@@ -1,7 +1,8 @@
-"""Random patterns over a small alphabet: where the first match is judged to be the longest, DuckDB finds PostgreSQL's; our own
-matching finds it of any pattern, with look-around, back references and the groups of the last turn.
+"""Random patterns over a small alphabet: where the translation decides that the first match is the longest, DuckDB
+finds PostgreSQL's match. Our own matcher finds it for any pattern, with look-around, back references and the groups of
+the last iteration.
 
-`PATTERNS=2000 SEED=9 pytest tests/differential/test_regex_random.py -k own` compares so many patterns.
+`PATTERNS=2000 SEED=9 pytest tests/differential/test_regex_random.py -k own` compares that many patterns.
 """
 
 from __future__ import annotations

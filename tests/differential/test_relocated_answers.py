@@ -1,7 +1,9 @@
-"""A plan moved along a topology's links gives what it gives on one member: TPC-H's queries, and some in a total order.
+"""A plan relocated along a topology's links returns the same as on one member: TPC-H's queries, and some in a total
+order.
 
-As `test_distributed_answers`, from the specs that members would be told. All files are pinned. The topologies have what a move
-must cope with: flows that meet below the initiator, members that only pass on, full ones, and none that may send to everybody.
+As in `test_distributed_answers`, the plan runs from the specs that members would receive. All files are pinned. The
+topologies have what relocation must handle: flows that meet below the initiator, members that only forward, full ones,
+and none that may send to all others.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Roles say what PostgreSQL says: one script is sent to both, and tags, rows, notices and errors compared. Roles belong to a whole
-cluster of PostgreSQL's, so that the script removes those that it makes."""
+"""Statements about roles against PostgreSQL: one script runs on both servers, and tags, rows, notices and errors are
+compared. Roles belong to a whole PostgreSQL cluster, so the script drops those that it creates.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""The same queries over the same rows in another order, cut into files, batches and pages at other places: the answers must be the
-same, as multisets, and row by row where a total order is asked for. By one member, by three, and by Spark.
+"""The same queries over the same rows in another order, divided differently into files, batches and pages: the answers
+must be the same, as multisets, and row by row where a total order is requested. They run on one member, on three, and
+on Spark.
 
-A seed makes everything: the queries (`random_queries`), the order of the rows, how many lie in a file, how many are in a batch
-(`shaped_members`), how large an edge's batches and a portal's pages are (`cursor_buffer_size`), how many a FETCH asks for.
+A seed decides everything: the queries (`random_queries`), the order of the rows, how many are in a file, how many are
+in a batch (`shaped_members`), how large an edge's batches and a portal's pages are (`cursor_buffer_size`), how many a
+FETCH requests.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """The same statement on Spark, in process and on PostgreSQL 15: the same columns, the same rows, the same SQLSTATE.
 
-The corpus lies in `corpus/`, by topic, one statement after the other. `-- ordered` behind one says that the order of its
-rows is told; otherwise they compare as a multiset. `-- refused: spark` names the engines that lack what it needs and must
-say so with 0A000; when one has learnt it, this fails and the mark goes. `-- no plan` is behind one that reads a table and is wrong
-before anything runs, which is nothing for `test_distributed_answers`. Values compare as PostgreSQL prints them; floats may differ
-in the last digits, since their sums depend on the order of addition. PostgreSQL's answers are recorded in `corpus/answers.jsonl`;
-a statement that is new is asked of a PostgreSQL until `--rewrite` has recorded it.
+The corpus is in `corpus/`, by topic, one statement after the other. `-- ordered` behind a statement says that it
+determines the order of its rows; otherwise they are compared as a multiset. `-- refused: spark` names the engines that
+lack a needed feature and must refuse the statement with 0A000; once such an engine supports it, the test fails and the
+mark is removed. `-- no plan` is behind a statement that reads a table and fails before execution, so that
+`test_distributed_answers` skips it. Values are compared as PostgreSQL prints them; floats may differ in the last
+digits, since their sums depend on the order of addition. PostgreSQL's answers are recorded in `corpus/answers.jsonl`; a
+new statement is sent to a PostgreSQL until `--rewrite` has recorded it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Definitions, and statements that change rows, say what PostgreSQL says: the same scripts are sent to both, and tags, rows,
-notices and errors (SQLSTATE, message, detail and hint) compared. A script is one family, run from an empty database; the last
-word has a comparison of every table's rows.
+"""Definitions, and statements that change rows, against PostgreSQL: the same scripts run on both servers, and tags,
+rows, notices and errors (SQLSTATE, message, detail and hint) are compared. A script is one family, run from an empty
+database; at its end every table's rows are compared.
 
 The rows of RETURNING are compared without their order where they are those of the table, which has none.
 """

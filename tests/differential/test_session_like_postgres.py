@@ -1,7 +1,7 @@
-"""Sessions say what PostgreSQL says, message for message: the same bytes are sent to both, and the answers compared.
+"""Sessions against PostgreSQL, message for message: the same bytes go to both servers, and the answers are compared.
 
-The statements are such that the small test engine computes the same rows; what is compared is the session's own work:
-order of messages, tags, transaction status, errors, warnings, and where a cursor stands after any movement.
+The statements are such that the small test engine computes the same rows. The comparison covers the session's own work:
+order of messages, tags, transaction status, errors, warnings, and a cursor's position after any movement.
 """
 
 from __future__ import annotations

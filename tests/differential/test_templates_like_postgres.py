@@ -1,5 +1,5 @@
-"""to_char, to_number, to_date and to_timestamp by random templates, as by PostgreSQL: one value at a time as the local engine's
-functions compute it, and templates of the usual make over a table, which are compiled.
+"""to_char, to_number, to_date and to_timestamp with random templates, against PostgreSQL: one value at a time as the
+local engine's functions compute it, and common templates over a table, which are compiled.
 """
 
 from __future__ import annotations

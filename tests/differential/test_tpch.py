@@ -1,8 +1,9 @@
-"""The 22 queries of TPC-H on both engines: as PostgreSQL answers them at scale 0.01, and as published at scale 1.
+"""The 22 queries of TPC-H on both engines: at scale 0.01 against PostgreSQL's answers, and at scale 1 against the
+published ones.
 
-The published answers are read where they lie beside the project; without them that half is skipped. They were computed by a
-PostgreSQL and equal the official answer set but for digits that the specification leaves open, so numbers compare within
-the tolerance of the specification (2.1.3.5).
+The published answers are read from beside the project; without them that half is skipped. They were computed by a
+PostgreSQL and equal the official answer set except for digits that the specification leaves open, so numbers are
+compared within the tolerance of the specification (2.1.3.5).
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Every system relation shows each role what PostgreSQL 15 shows it: the same objects, roles and grants are made on both, and every
-relation of pg_catalog and information_schema is read as each role.
+"""Every system relation shows each role the same as PostgreSQL 15 does: the same objects, roles and grants are created
+on both, and every relation of pg_catalog and information_schema is read as each role.
 
-Rows are compared that name an object of the test, which all begin with `vis_`: which of them a role sees, and which of their values
-are hidden from it that a superuser sees (null, or a word that stands for them). Rows that only one of the superusers sees are left
-out, since relations may have other rows here for other reasons; `READ` has those of which there must be some.
+The comparison covers the rows that name an object of the test, all of which begin with `vis_`: which of them a role
+sees, and which of the values that a superuser sees are hidden from it (null, or a word that stands for them). Rows that
+only one of the superusers sees are left out, since relations may have other rows here for other reasons; `READ` names
+the relations that must have some rows.
 """
 
 from __future__ import annotations

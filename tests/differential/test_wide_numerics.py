@@ -1,5 +1,7 @@
-"""Numerics that no engine's decimal holds (NaN, infinities, more than 38 digits): what is shown of them, cast and compared is
-PostgreSQL's, in both formats, and what an engine would have to compute is refused by name."""
+"""Numerics that no engine's decimal type can hold (NaN, infinities, more than 38 digits): they are shown, cast and
+compared as in PostgreSQL, in both formats, and operations that an engine would have to compute are refused with an
+explicit error.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sluice backup` and `sluice restore`, as an operator runs them: while members write, compact, vacuum and drop."""
+"""`sluice backup` and `sluice restore`, run as an operator runs them while members write, compact, vacuum and drop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def sluice(*words: str) -> str:
 
 
 class Writer(threading.Thread):
-    """Each transaction inserts a number into `a` and `b`, and takes the one before away from `c`, until told to end.
+    """A thread whose transactions each insert a number into `a` and `b` and delete the one before from `c`, until it is
+    told to end.
 
     acknowledged: the numbers whose COMMIT was answered, in their order.
     """
@@ -53,7 +54,9 @@ class Writer(threading.Thread):
 
 @pytest.mark.long
 def test_a_backup_has_every_transaction_up_to_a_moment(tmp_path: Path) -> None:
-    """One that was acknowledged before the backup began is in it, all of them whole, and none that began after it ended."""
+    """The backup contains every transaction that was acknowledged before it began, only complete transactions, and none
+    that began after it ended.
+    """
     data = tmp_path / "data"
     with MemberProcess(data, environment=ENVIRONMENT) as member, ExitStack() as stack:
         connections = [stack.enter_context(member.connect()) for _ in range(WRITERS + 1)]

@@ -1,7 +1,7 @@
-"""What each port bears of clients that have not said who they are: so many connections, so many bytes, for so long.
+"""Limits of each port for clients that have not authenticated: the number of connections, the bytes and the time.
 
-The ports for PostgreSQL's clients and for members have more of it in `test_slow_clients`, `unit/test_session_ends` and
-`unit/engine/exchange/test_mesh_listener`.
+Further tests of the ports for PostgreSQL's clients and for members are in `test_slow_clients`, `unit/test_session_ends`
+and `unit/engine/exchange/test_mesh_listener`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ async def _console(lifetime_seconds: float) -> AsyncIterator[int]:
 
 
 async def _told(port: int, said: bytes) -> bytes:
-    """All that a port answers to a client that says this and no more, until it closes the connection."""
+    """Return everything that a port answers to a client that sends these bytes and no more, until it closes the
+    connection.
+    """
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(said)
@@ -70,7 +72,7 @@ async def _told(port: int, said: bytes) -> bytes:
 
 @pytest.mark.parametrize("said", [b"", _HEAD, _HEAD + b"\r\n" + _HEAD])
 async def test_the_door_waits_so_long_for_a_request(said: bytes) -> None:
-    """Nothing, half a head, and half of a second one, whose first byte ends uvicorn's own patience."""
+    """The client sends nothing, half a head, or half of a second head, whose first byte ends uvicorn's own timeout."""
     async with _door(seconds=1) as port:
         answer = await _told(port, said)
     assert answer.count(b"HTTP/1.1 200") == said.count(b"\r\n\r\n")
@@ -117,7 +119,7 @@ async def test_the_console_takes_so_many_connections() -> None:
 
 
 async def test_a_client_that_is_not_let_in_yet_is_read_no_further() -> None:
-    """It waits for the answer to a wrong password, and sends on."""
+    """The client waits for the answer to a wrong password, and continues to send."""
     gate = Gate(Access(trusted=parse("hostnossl all all all password", "test"), delay=60.0))
     async with serve(ListenerOptions(gate=gate)) as server, raw(server, start=False) as client:
         client.startup(0x30000, user="ann", database="sluice")

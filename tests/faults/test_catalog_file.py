@@ -1,6 +1,6 @@
-"""The catalog's file removed, replaced, lost, damaged, and locked by another process, below real members.
+"""The catalog's file is removed, replaced, lost, damaged, or locked by another process, while real members run.
 
-(A catalog in PostgreSQL that is away: `test_catalog_lost.py`.)
+(A catalog in PostgreSQL that is not available: `test_catalog_lost.py`.)
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def told_at_start(data: Path, *flags: str) -> str:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Another process has a transaction open that writes, and does nothing."""
+    """Let another process hold an open write transaction."""
     program = (
         "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute('begin immediate'); "
         "print('locked', flush=True); sys.stdin.read()"
@@ -141,7 +141,7 @@ def test_a_damaged_catalog_is_told_at_the_start(tmp_path: Path) -> None:
 
 
 def test_those_who_wait_for_a_lock_are_told_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sixty ask, of whom two can be attended to: one after the other would take a minute."""
+    """Sixty clients ask while two can be served at a time: one after the other would take a minute."""
     monkeypatch.setattr(sqlite_connections, "_BUSY_SECONDS", 1.0)
     database, pool = sqlite.SqliteDatabase(tmp_path / "catalog.sqlite", tmp_path), OperationPool(2)
     try:
@@ -186,7 +186,9 @@ def test_sessions_of_a_member_whose_catalog_is_locked(tmp_path: Path) -> None:
 def test_other_statements_go_on_while_many_wait_for_the_catalog(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The commits of twenty wait for the lock, together on one of two operation threads; who only reads is answered meanwhile."""
+    """The commits of twenty clients wait for the lock, together on one of two operation threads; clients that only read
+    are answered meanwhile.
+    """
     monkeypatch.setattr(sqlite_connections, "_BUSY_SECONDS", 600.0)
     with local_member(tmp_path, operation_threads=2) as member, ExitStack() as stack:
         clients = [stack.enter_context(member.connect()) for _ in range(20)]

@@ -1,6 +1,6 @@
-"""The catalog database away: stopped in its tracks, so that it neither answers nor breaks a connection, gone, and back.
+"""The catalog database is not available: stopped, so that it neither answers nor breaks a connection, gone, and back.
 
-(What a commit says whose answer was lost: `tests/cluster/test_shared_catalog.py`.)
+(What a commit reports whose answer was lost: `tests/cluster/test_shared_catalog.py`.)
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ COUNT = "select count(*) from t"
 
 @pytest.fixture
 def database(postgres_packages: None) -> Iterator[PostgresServer]:
-    """One that the test may break."""
+    """A server that the test may break."""
     with PostgresServer() as server:
         yield server
 
 
 @contextmanager
 def stopped(server: PostgresServer) -> Iterator[None]:
-    """All its processes stand still; the kernel goes on accepting connections and bytes for them."""
+    """Stop all processes of the server; the kernel continues to accept connections and bytes for them."""
     postmaster = psutil.Process(server.pid)
     family = [postmaster, *postmaster.children()]
     for process in family:
@@ -52,7 +52,7 @@ def stopped(server: PostgresServer) -> Iterator[None]:
 def test_many_ask_a_database_that_is_silent(
     database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each is told within the time of one; when it goes on, so do they."""
+    """Each client gets an error within the timeout of one; when the database continues, so do they."""
     monkeypatch.setattr(postgres, "_VERSION_SECONDS", 1.0)
     monkeypatch.setattr(postgres, "_CONNECT_SECONDS", 2)
     catalog = postgres.PostgresDatabase(database.url, tmp_path)
@@ -70,7 +70,7 @@ def test_many_ask_a_database_that_is_silent(
 def test_those_who_wait_for_a_thread_are_told_with_the_others(
     database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Six ask, of whom two can be attended to: one finds out that nobody answers."""
+    """Six clients ask while two can be served at a time: one of them finds out that the database does not answer."""
     monkeypatch.setattr(postgres, "_VERSION_SECONDS", 1.0)
     monkeypatch.setattr(postgres, "_CONNECT_SECONDS", 2)
     catalog, pool = postgres.PostgresDatabase(database.url, tmp_path), OperationPool(2)

@@ -1,4 +1,4 @@
-"""As many clients as there may be, and one more: it is refused, the others are served, and superusers still come in."""
+"""The maximum number of clients, and one more: it is refused, the others are served, and superusers can still connect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Clients that take all file descriptors: who is there goes on, who comes is told, and the member does not spin."""
+"""Clients that use up all file descriptors: connected clients continue, new ones get an error, and the member does not
+busy-loop.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def member(tmp_path: Path) -> Iterator[MemberProcess]:
 
 
 def closed(connection: socket.socket) -> bool:
-    """Whether the member has closed its end."""
+    """Return whether the member has closed its end."""
     connection.setblocking(False)
     try:
         while connection.recv(1 << 16):
@@ -42,7 +44,7 @@ def closed(connection: socket.socket) -> bool:
 
 
 def crowd_of(member: MemberProcess, opened: ExitStack, said: bytes) -> list[socket.socket]:
-    """Connections that say this and no more."""
+    """Open connections that send these bytes and no more."""
     crowd = [opened.enter_context(socket.create_connection((member.host, member.port))) for _ in range(CROWD)]
     for each in crowd:
         with suppress(ConnectionError):
@@ -51,7 +53,7 @@ def crowd_of(member: MemberProcess, opened: ExitStack, said: bytes) -> list[sock
 
 
 def refusal(member: MemberProcess) -> str:
-    """What somebody is told who connects."""
+    """Return the error that a new client receives."""
     with pytest.raises(psycopg.OperationalError) as refused:
         member.connect()
     return str(refused.value)

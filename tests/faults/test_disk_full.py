@@ -1,7 +1,7 @@
-"""A full disk: below the tables, the catalog, and what a cursor keeps. What needed room is refused with 53100 and leaves nothing,
-what needs none goes on, and when there is room again everything does.
+"""A full disk: below the tables, the catalog, and the rows that a cursor keeps. A statement that needs space is refused
+with 53100 and leaves nothing behind, one that needs none continues, and when there is space again everything works.
 
-The disk is a small file system in memory, which only root may mount; where it may not be, the test is skipped.
+The disk is a small file system in memory, which only root may mount; where that is not possible, the test is skipped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MUCH = "select x, md5(x::text) s from generate_series(1, 1000000) x"
 
 
 def hold(connection: psycopg.Connection[Any], rows: int) -> None:
-    """A cursor whose rows the member keeps after its transaction: on disk, since they are many."""
+    """Declare a cursor whose rows the member keeps after its transaction: on disk, because they are many."""
     connection.execute("begin")
     query = f"select x, md5(x::text) s from generate_series(1, {rows}) x"
     connection.execute(f"declare c cursor with hold for {query}".encode())
@@ -38,7 +38,7 @@ class Disk:
         self._ballast = folder / "ballast"
 
     def fill(self) -> None:
-        """Nothing more fits."""
+        """Fill the file system completely."""
         with self._ballast.open("wb", buffering=0) as file:
             for size in (1 << 16, 1 << 12, 1):
                 try:
@@ -66,7 +66,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 @pytest.fixture
 def member(disk: Disk, tmp_path: Path) -> Iterator[MemberProcess]:
-    """Tables, catalog, and what a cursor keeps are on the small disk."""
+    """A member whose tables, catalog and cursor rows are on the small disk."""
     (disk.folder / "data").mkdir()
     (disk.folder / "tmp").mkdir()
     environment = {"SLUICE_SPARK__START": "lazy", "TMPDIR": str(disk.folder / "tmp")}
@@ -75,7 +75,7 @@ def member(disk: Disk, tmp_path: Path) -> Iterator[MemberProcess]:
 
 
 def files(disk: Disk) -> set[Path]:
-    """Parquet files below the tables."""
+    """Return the Parquet files below the tables."""
     return set((disk.folder / "data" / "tables").rglob("*.parquet"))
 
 

@@ -1,4 +1,4 @@
-"""Attacks on the logins of others: costly verifiers, guessed passwords, connections that send nothing."""
+"""Attacks on logins: costly verifiers, guessed passwords, connections that send nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NAMES = ("ann", "bob", "root")
 async def _served(
     method: str = "password", failures: FailureLimits | None = None, password: str = _RIGHT, **options: Any
 ) -> AsyncIterator[Server]:
-    """A server whose roles prove themselves so; `trusted` need not."""
+    """Run a server whose roles authenticate by this method; `trusted` need not."""
     roles = Roles(
         {
             name: Role(n, name, login=True, password=password, superuser=name == "root")
@@ -57,7 +57,7 @@ async def _served(
 
 
 async def _told(server: Server, user: str, password: str) -> str:
-    """ "in", or the SQLSTATE and message of what a login comes to."""
+    """Return "in", or the SQLSTATE and message of the login's error."""
     try:
         connection = await psycopg.AsyncConnection.connect(
             host=server.host, port=server.port, user=user, password=password, dbname="sluice", sslmode="disable"
@@ -103,7 +103,7 @@ async def test_a_login_that_is_given_up_leaves_nothing(monkeypatch: pytest.Monke
 async def test_a_costly_verifier_lets_nobody_in(
     method: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One that an earlier release has kept: no password is hashed with it."""
+    """An earlier release has stored the verifier: no password is hashed with it."""
     asked: list[int] = []
     of = ScramVerifier.of
 
@@ -132,7 +132,7 @@ def test_a_role_sets_no_costly_verifier(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["password", "scram-sha-256", "md5"])
 async def test_guesses_are_refused_after_a_while(method: str, caplog: pytest.LogCaptureFixture) -> None:
-    """The right password too: whoever guesses is not told that it is."""
+    """The right password is refused too, so that the attacker does not learn that it is right."""
     with caplog.at_level(logging.WARNING):
         async with _served(method, FailureLimits(address=3)) as server:
             for user in ("ann", "nobody", "bob"):
@@ -159,7 +159,9 @@ async def test_who_was_in_before_is_let_in_while_others_guess() -> None:
 
 
 async def test_guesses_at_once_are_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All have been asked for a password before the first is compared; of those that wait no more are than may fail."""
+    """All clients have received the password request before the first password is compared; no more of the waiting ones
+    are compared than may fail.
+    """
     compared: list[str] = []
 
     def is_wrong(_verifier: str, _role: str, password: str) -> bool:
@@ -207,7 +209,7 @@ async def _http(port: int) -> bytes:
 
 
 async def _silent(server: Server, stack: AsyncExitStack, count: int, address: str) -> list[RawClient]:
-    """Connections from an address of this machine that say nothing."""
+    """Open connections from an address of this machine that send nothing."""
     clients = []
     for _ in range(count):
         reader, writer = await asyncio.open_connection(server.host, server.port, local_addr=(address, 0))
@@ -236,7 +238,7 @@ async def test_silent_connections_keep_no_superuser_out() -> None:
 
 
 async def test_a_flood_from_one_address_ends_its_own() -> None:
-    """One that is slow to answer stays, though it was there first."""
+    """A client that answers slowly stays connected, though it connected first."""
     async with _served("scram-sha-256", max_connections=1) as server, AsyncExitStack() as stack:
         slow = await stack.enter_async_context(raw(server, start=False))
         await slow.startup(user="ann", database="sluice").until("R")
@@ -248,7 +250,7 @@ async def test_a_flood_from_one_address_ends_its_own() -> None:
 
 
 async def test_connections_that_were_let_in_stay() -> None:
-    """A crowd of clients with sessions is not ended for newcomers, who are refused."""
+    """Authenticated sessions are not ended in favour of newcomers, who are refused."""
     async with (
         _served(max_connections=2) as server,
         raw(server, user="trusted") as one,

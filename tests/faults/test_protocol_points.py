@@ -1,7 +1,8 @@
-"""A member that stands still for a while in the middle of a query, and a black hole between members.
+"""A member that is paused in the middle of a query, and a black hole between members.
 
-Killed at such points members are in `tests/cluster/test_faults.py`; so are those that stand still for longer than
-`cluster.failure_after`. For less than that nobody is lost, and so nothing is: the answer is late, and right.
+Members that are killed at such points are tested in `tests/cluster/test_faults.py`, and so are those that are paused
+for longer than `cluster.failure_after`. A shorter pause loses no member, and so no query: the answer is late, and
+right.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def stack() -> Iterator[ExitStack]:
 
 
 def test_a_participant_stands_still_for_a_while(tmp_path: Path, stack: ExitStack) -> None:
-    """Before its start, in mid-stream, and when nearly all has been read."""
+    """The participant is paused before its start, in mid-stream, and when nearly all rows have been read."""
     m1, m2, m3 = Ground(tmp_path, stack).three()
     with connect(m1) as connection, m2.connect(options=ALONE) as neighbour:
         for rows in (0, 10, ROWS - 10):
@@ -50,7 +51,7 @@ def test_a_participant_stands_still_for_a_while(tmp_path: Path, stack: ExitStack
 
 
 def test_a_black_hole_before_the_first_batch(tmp_path: Path, stack: ExitStack) -> None:
-    """Data connections to the initiator are taken and carried nowhere: the query waits, and can be cancelled."""
+    """Data connections to the initiator are accepted and not relayed: the query waits, and can be cancelled."""
     wire = stack.enter_context(Wire())
     m1, m2, m3 = Ground(tmp_path, stack).three(wire)
     with connect(m1) as connection, m2.connect(options=ALONE) as neighbour:

@@ -1,4 +1,6 @@
-"""A member is killed while a transaction has inserted rows one at a time, which no file has yet: they are gone, no others."""
+"""A member is killed while a transaction has inserted rows one at a time that are in no file yet: these rows are lost,
+no others.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Clients that begin and do not go on: a startup packet byte by byte, a TLS handshake that never ends, half a Bind, portals by the
-hundred that nobody reads. Each costs the member its socket, for as long as it may, and its neighbours nothing.
+"""Clients that begin and do not continue: a startup packet byte by byte, a TLS handshake that never ends, half a Bind,
+hundreds of portals that nobody reads. Each costs the member one socket, for a limited time, and does not affect other
+clients.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ SSL_REQUEST = struct.pack("!II", 8, 80877103)
 
 @pytest.fixture(scope="module")
 def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemberProcess]:
-    """One that gives clients five seconds to log in."""
+    """A member that gives clients five seconds to log in."""
     folder = tmp_path_factory.mktemp("slow")
     tls = Authority(folder / "authority").issue("m1", names="IP:127.0.0.1")
     environment = {
@@ -66,7 +67,7 @@ def read_until(connection: socket.socket, end: bytes) -> bytes:
 
 
 def read_all(connection: socket.socket) -> bytes:
-    """Until the member closes the connection."""
+    """Return all bytes until the member closes the connection."""
     told = b""
     while part := connection.recv(65536):
         told += part
@@ -79,7 +80,7 @@ def assert_alive(member: MemberProcess) -> None:
 
 
 def test_startup_packets_and_tls_handshakes_that_never_end(member: MemberProcess) -> None:
-    """All at once, since each waits for the end of its time."""
+    """All clients run at the same time, because each waits for its timeout."""
     with ExitStack() as open_:
         for number in range(50):
             connection = open_.enter_context(plain(member))
@@ -102,7 +103,7 @@ def test_startup_packets_and_tls_handshakes_that_never_end(member: MemberProcess
 
 
 def test_half_a_bind(member: MemberProcess) -> None:
-    """Without a time limit, as in PostgreSQL: the session may be ended, and waits meanwhile at no cost for others."""
+    """There is no time limit, as in PostgreSQL: the session can be terminated, and costs others nothing while it waits."""
     with plain(member) as connection:
         connection.sendall(startup())
         assert read_until(connection, b"Z\0\0\0\5I")
@@ -118,7 +119,9 @@ def test_half_a_bind(member: MemberProcess) -> None:
 
 
 def test_halves_of_long_messages_by_many(member: MemberProcess) -> None:
-    """Together they hold no more than `client_input_mb`: beyond it, whose message still grows is told, and goes on."""
+    """Together the messages hold no more than `client_input_mb`. Beyond it, a client whose message still grows gets an
+    error, and its session continues.
+    """
     size = 8 << 20
     query = message(b"Q", b"select length('" + b"x" * size + b"')\0")
     with ExitStack() as open_:
@@ -145,7 +148,9 @@ def test_halves_of_long_messages_by_many(member: MemberProcess) -> None:
 
 
 def test_a_hundred_portals_of_a_client_that_does_not_read(member: MemberProcess) -> None:
-    """It has asked for all rows of all of them at once; the member holds a page of one, and goes on when it reads."""
+    """The client has requested all rows of all portals at once; the member holds a page of one, and continues when the
+    client reads.
+    """
     portals = 100
     with plain(member) as connection:
         connection.sendall(startup())
@@ -177,7 +182,9 @@ def test_a_hundred_portals_of_a_client_that_does_not_read(member: MemberProcess)
 
 
 def test_many_large_results_that_nobody_reads(member: MemberProcess) -> None:
-    """Each costs a page of rows and of encoded output, and what DuckDB computes ahead; the pages of all have a bound together."""
+    """Each result costs a page of rows and of encoded output, and the rows that DuckDB computes ahead; the pages of all
+    results share a limit.
+    """
     clients = 40
     query = message(b"Q", b"select g, repeat('x', 200) from generate_series(1, 2000000) g\0")
     with ExitStack() as open_:

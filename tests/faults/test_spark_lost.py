@@ -1,7 +1,8 @@
-"""Spark that ends by itself: its JVM killed under a running query, by whoever is short of memory.
+"""Spark ends unexpectedly: its JVM is killed under a running query, as the OOM killer would do it.
 
-A member goes on. What ran in Spark is told so, what runs in process is not disturbed, and the next query that needs Spark has it
-started again. (Python workers of executors that are killed: `tests/spark/test_spark_streams.py`.)
+The member continues. A statement that ran on Spark gets an error that says so, a statement that runs in process is not
+affected, and the next query that needs Spark starts it again. (Python workers of executors that are killed:
+`tests/spark/test_spark_streams.py`.)
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ def test_the_jvm_is_killed_and_comes_again(member: MemberProcess) -> None:
 
 
 def test_statements_begin_as_the_jvm_is_killed(member: MemberProcess) -> None:
-    """Wherever a statement is when its calls are no longer answered, it is answered right or told that Spark has ended."""
+    """Wherever a statement is when its calls to the JVM are no longer answered, it returns the right answer or an error
+    that Spark has ended.
+    """
     sums = "select sum(x) from generate_series(1, 1000) a(x)"
     with contextlib.ExitStack() as stack:
         connections = [stack.enter_context(member.connect(**ON_SPARK)) for _ in range(_BEGINNING)]

@@ -1,13 +1,14 @@
 """Coverage-guided fuzzing of `targets` with atheris: `python -m fuzzing [TARGET ...] [--seconds 20]`, or `make fuzz`.
 
-Each target has a process of its own, since libFuzzer ends the one it runs in; it is forked from one that has instrumented the
-product already, which takes longer than many a target's run. What a target learns is kept in `build/fuzz/corpus/TARGET` and used
-by the next run; an input that breaks a contract is written to `build/fuzz/` and makes the whole fail. `python -m fuzzing TARGET
---replay FILE` runs one input.
+Each target has its own process, because libFuzzer ends the process in which it runs. The process is forked from one
+that has already instrumented the product, which takes longer than many a target's run. The corpus that a target builds
+is kept in `build/fuzz/corpus/TARGET` and used by the next run. An input that violates a contract is written to
+`build/fuzz/` and makes the whole run fail. `python -m fuzzing TARGET --replay FILE` runs one input.
 
-With `--seed` a run is the same each time: it begins with what `targets` has alone and keeps nothing. `--runs` says how many
-inputs it has at most, so that a slower machine, which the seconds end earlier, tries the first of what a faster one tries, and no
-others. Chance in Python's own hashes is not libFuzzer's to fix: set PYTHONHASHSEED, as the Makefile does.
+With `--seed` a run is the same each time: it begins with the seeds of `targets` alone and keeps nothing. `--runs`
+limits the number of inputs, so that a slower machine, on which the time limit ends the run earlier, tries the first
+inputs of a faster one and no others. libFuzzer cannot fix the randomness of Python's own hashes: set PYTHONHASHSEED, as
+the Makefile does.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ _INPUT_SECONDS = 60
 
 @dataclass(frozen=True)
 class Limits:
-    """Of each target. runs: how many inputs, -1 for any number. seed: None for another one each time."""
+    """The limits of each target. runs: the maximum number of inputs, -1 for any number. seed: None for another one each
+    time.
+    """
 
     seconds: int
     runs: int
@@ -72,7 +75,9 @@ def main() -> int:
 
 
 def _instrumented() -> Mapping[str, Target]:
-    """The targets, over code that counts its branches. atheris takes whole packages, and names each module on stderr."""
+    """Return the targets, over code that counts its branches. atheris instruments whole packages, and prints each
+    module's name to stderr.
+    """
     import atheris
 
     with contextlib.redirect_stderr(io.StringIO()), atheris.instrument_imports(include=["wire", "engine", "server"]):
@@ -81,7 +86,7 @@ def _instrumented() -> Mapping[str, Target]:
 
 
 def _run_all(targets: Sequence[Target], limits: Limits, workers: int) -> list[str]:
-    """Run each target in a process of its own, `workers` at a time; the names of those that failed."""
+    """Run each target in its own process, `workers` at a time. Returns the names of those that failed."""
     failed, waiting = list[str](), deque(targets)
     running: dict[int, tuple[Target, contextlib.ExitStack]] = {}
     while waiting or running:
@@ -100,7 +105,7 @@ def _run_all(targets: Sequence[Target], limits: Limits, workers: int) -> list[st
 
 
 def _start(target: Target, limits: Limits, resources: contextlib.ExitStack) -> int:
-    """Fork the target's process; its number. resources: what is to be closed when it has ended."""
+    """Fork the target's process. Returns its process id. resources: what is to be closed when it has ended."""
     _FOLDER.mkdir(parents=True, exist_ok=True)
     corpus = resources.enter_context(_corpus(target.name, remembers=limits.seed is None))
     child = os.fork()
@@ -123,7 +128,7 @@ def _corpus(name: str, *, remembers: bool) -> Iterator[Path]:
 
 
 def _fuzz(target: Target, corpus: Path, limits: Limits, log: Path) -> None:
-    """Does not return."""
+    """Fuzz one target. Does not return."""
     import atheris
 
     with log.open("wb") as said:

@@ -1,12 +1,15 @@
-"""Measure the cost of reading: places where a text of a client meets a pattern or a loop, over texts that are long and of one kind.
+"""Measure the cost of parsing client texts: every place where a text meets a pattern or a loop, with long texts of one
+kind.
 
-`python -m fuzzing.cost [CHARACTERS]` reads each family of texts at each place, and ends with the names of those that took more
-processor time than linear work can. The texts are those that make a matcher try again: one character in a row, with and without
-something at the end that does not fit, two in turn, brackets, blanks, signs, quotes, and `%a` against a row of `a`. Of 64,000
-characters a linear place takes a tenth of a second, one that takes their square many seconds, and an exponential one never ends.
+`python -m fuzzing.cost [CHARACTERS]` reads each family of texts at each place, and ends with the names of those that
+took more processor time than linear work can. The texts are those that make a matcher backtrack: one character in a
+row, with and without something at the end that does not fit, two in turn, brackets, blanks, signs, quotes, and `%a`
+against a row of `a`. For 64,000 characters a linear place takes a tenth of a second, a quadratic one many seconds, and
+an exponential one never ends.
 
-The time is the process's own (ITIMER_VIRTUAL), so that neighbours do not count. `re` looks for signals while it matches; what looks
-for none is ended by the kernel (RLIMIT_CPU), with the name of the place as the last line of the output.
+The time is the process's own (ITIMER_VIRTUAL), so that other processes do not count. `re` checks for signals while it
+matches. Code that checks for none is ended by the kernel (RLIMIT_CPU), with the name of the place as the last line of
+the output.
 
 To add a place: a function of a text, and a row in `PLACES`.
 """
@@ -67,7 +70,7 @@ _REFUSALS: Final = (SqlError, ValueError)
 
 
 def texts(size: int) -> Iterator[tuple[str, str]]:
-    """Texts of so many characters with their names."""
+    """Yield texts of `size` characters with their names."""
     for unit in (
         "a",
         "ab",
@@ -222,7 +225,7 @@ PLACES_SMALL: Final[Mapping[str, Place]] = {
 
 
 class _TooLong(BaseException):
-    """No Exception, which a place might take for a refusal."""
+    """The time limit was exceeded. It is not an Exception, which a place might take for a refusal."""
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:
@@ -230,7 +233,7 @@ def _stop(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _ends(place: Place, text: str) -> bool:
-    """Tell whether a place reads, or refuses, a text in its time."""
+    """Return whether a place reads, or refuses, a text within its time."""
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
         place(text)
@@ -244,7 +247,7 @@ def _ends(place: Place, text: str) -> bool:
 
 
 def _endless(name: str, place: Place, size: int) -> Iterator[str]:
-    """Find what takes too long at a place: each family with the least size that does."""
+    """Yield what takes too long at a place: each family of texts with the smallest size that does."""
     for family, text in texts(size):
         if not _ends(place, text):
             yield f"{name}: {family}, {_least(family, place, size)} characters"

@@ -1,15 +1,15 @@
 """Measure how the cost of statements grows: each construct of the grammar 10, 100, 1,000 ... times in one statement.
 
-`python -m fuzzing.growth [NAME ...] [--largest 100000] [--seconds 10]` sends them to a member of its own. For each size it prints
-the processor time that the member took, the client's seconds, `ok` or the SQLSTATE, another client's longest `select 1` meanwhile,
-and the member's memory. A construct grows until a statement takes `--seconds`, or is refused for its depth or its size. What it
-finds is printed at the end, and makes the status 1:
+`python -m fuzzing.growth [NAME ...] [--largest 100000] [--seconds 10]` sends them to its own member. For each size it
+prints the processor time that the member took, the client's seconds, `ok` or the SQLSTATE, another client's longest
+`select 1` meanwhile, and the member's memory. A construct grows until a statement takes `--seconds`, or is refused for
+its depth or its size. These findings are printed at the end and make the exit status 1:
 
 - ten times the items took far more than ten times the processor time;
 - under `statement_timeout = '1s'` the client had no answer after 1.5 s;
 - another client's `select 1` took more than 0.2 s.
 
-The last two are right on a quiet machine only; the first is right on any.
+The last two are reliable only on an idle machine; the first is reliable on any.
 
 To add a construct: a row in `CONSTRUCTS`.
 """
@@ -164,8 +164,14 @@ CONSTRUCTS: Final[Mapping[str, Callable[[int], str]]] = {
 
 
 class Seen(NamedTuple):
-    """One statement. processor: seconds that the member took. ended: the client's. outcome: `ok`, or its SQLSTATE. others: the
-    longest `select 1` of another client, in seconds. memory: what the member had at most, in bytes."""
+    """The measurements of one statement.
+
+    processor: seconds of processor time that the member took.
+    ended: seconds until the client's statement ended.
+    outcome: `ok`, or its SQLSTATE.
+    others: the longest `select 1` of another client, in seconds.
+    memory: the member's peak memory, in bytes.
+    """
 
     processor: float
     ended: float
@@ -190,7 +196,7 @@ def _processor(member: MemberProcess) -> float:
 
 
 def watch(member: MemberProcess, statement: bytes, timeout: str) -> Seen:
-    """Send the statement, while another client asks something short again and again. timeout: its statement_timeout."""
+    """Run the statement while another client runs a short query again and again. timeout: its statement_timeout."""
     over = threading.Event()
     with ThreadPoolExecutor(1) as threads:
         probe = threads.submit(_probe, member, over)
@@ -212,7 +218,7 @@ def watch(member: MemberProcess, statement: bytes, timeout: str) -> Seen:
 
 
 def _grow(member: MemberProcess, name: str, largest: int, seconds: float) -> Iterator[str]:
-    """Find what is wrong with a construct, and print each size."""
+    """Yield the findings about a construct, and print each size."""
     size, before = 10, None
     while size <= largest:
         statement = CONSTRUCTS[name](size).encode()

@@ -1,4 +1,4 @@
-"""Bytes made of others by chance: what the fast test runs each target with, where no coverage guides."""
+"""Random mutations of byte strings, with which the fast test runs each target without coverage guidance."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TELLING: Final = (
 
 
 def mutations(seeds: Sequence[bytes], count: int, seed: int) -> Iterator[bytes]:
-    """So many variations of the seeds, the same ones for the same seed."""
+    """Yield `count` variations of the seeds; the same ones for the same seed."""
     chance = random.Random(seed)
     for _ in range(count):
         data = bytearray(chance.choice(seeds))

@@ -1,7 +1,7 @@
-"""What is fuzzed: every decoder that reads bytes of somebody else, as a function of any bytes.
+"""The fuzz targets: every decoder that reads bytes from another party, as a function of any bytes.
 
-A target returns, or raises nothing but what its contract names; `Target.run` lets these pass. What is decoded and can be encoded
-must come back the same. Seeds are made here, by our own encoders, so that there is no corpus to keep.
+A target returns, or raises only what its contract names; `Target.run` accepts these exceptions. A decoded value that
+can be encoded must give the same value again. Our own encoders make the seeds here, so that there is no corpus to keep.
 
 To add one: a function of bytes below, and a row in `TARGETS`.
 """
@@ -58,8 +58,10 @@ _DIGITS: Final = (20, 4)
 
 @dataclass(frozen=True)
 class Target:
-    """refusals: what `read` may raise; of SqlErrors none that is ours to mend (XX).
-    weight: how many times as long as another's one run takes."""
+    """A fuzz target. refusals: the exceptions that `read` may raise; of SqlErrors none of class XX, which would be a
+    defect of ours.
+    weight: the cost of one run, as a multiple of another target's.
+    """
 
     name: str
     read: Callable[[bytes], None]
@@ -68,7 +70,7 @@ class Target:
     weight: int = 1
 
     def run(self, data: bytes) -> bool:
-        """Whether the bytes were read, and not refused. Raises what breaks the contract."""
+        """Return whether the bytes were read, and not refused. Raises any exception that violates the contract."""
         try:
             self.read(data)
         except self.refusals as error:
@@ -109,7 +111,7 @@ _CONVERSATION: Final = (
 
 
 def _consume(connection: Connection) -> Iterator[object]:
-    """All events there are, the session's last word said after each; and at the end why there are no more."""
+    """Yield all events, with the session's reply after each, and at the end the reason why there are no more."""
     while connection.state is not State.CLOSED:
         event: object
         try:
@@ -135,7 +137,7 @@ def _startup(data: bytes) -> None:
 
 
 def _conversation(data: bytes) -> None:
-    """The first byte says into pieces of which size the stream is cut: events are the same whichever it is."""
+    """The first byte gives the size of the pieces into which the stream is cut; the events must not depend on it."""
     size, stream = (data[0] % 32) + 1 if data else 1, data[1:]
     told = []
     for step in (size, len(stream) or 1):
@@ -160,7 +162,7 @@ def _message(data: bytes) -> None:
 
 
 def _authentication(data: bytes) -> None:
-    """Nobody gets in: the bytes, cut in two, shown to each way to prove who one is."""
+    """The bytes, cut in two, are sent to each authentication method; none may let the client in."""
     verifier = _verifier()
     digest = md5_digest("right", "ann")
     for machine in (
@@ -211,7 +213,9 @@ _ECHOED: Final = (
 
 
 def _parameter(data: bytes) -> None:
-    """The first byte says which type, the second which form. What was read and is written reads as the same."""
+    """The first byte gives the type, the second the format. A decoded value must give the same value again after
+    encoding.
+    """
     if len(data) < 2:
         return
     typ, form = _READABLE[data[0] % len(_READABLE)], data[1] & 1
@@ -322,7 +326,7 @@ def _of(typ: t.PgType) -> st.SqlType:
 
 
 def _copied_text(data: bytes) -> None:
-    """The first bytes say how rows are written, how the stream is cut, and the type of both columns."""
+    """The first bytes give the format of the rows, the cuts of the stream, and the type of both columns."""
     if len(data) < 3:
         return
     reader = RowReader(_LAYOUTS[data[0] % len(_LAYOUTS)], "t", ("a", "b"), "UTF8")
@@ -398,7 +402,7 @@ _DATA: Final = (
 
 
 def _frames(data: bytes) -> None:
-    """However the stream is cut, the frames are the same."""
+    """The frames must not depend on how the stream is cut."""
     size, stream = (data[0] % 32) + 1 if data else 1, data[1:]
     told = []
     for step in (size, len(stream) or 1):
@@ -414,7 +418,7 @@ def _frames(data: bytes) -> None:
 
 
 def _data_channel(data: bytes) -> None:
-    """To a receiver after the sender's opening, or to a sender."""
+    """Feed the bytes to a receiver after the sender's opening, or to a sender."""
     if data[:1] < b"\x80":
         receiver = DataReceiver()
         list(receiver.receive_data(PREFACE + mesh.encode(_OPEN)))
@@ -434,7 +438,7 @@ def _streams() -> Iterator[bytes]:
 
 
 def _control_channel(data: bytes) -> None:
-    """To the end that dialled, which has told of itself, or to the one that was dialled."""
+    """Feed the bytes to the end that dialled, which has introduced itself, or to the end that accepted."""
     dialled = data[:1] < b"\x80"
     _heard(_end(dialled), PREFACE * (not dialled) + data[1:])
 
@@ -445,7 +449,7 @@ def _end(dialled: bool) -> ControlChannel:
 
 
 def _heard(channel: ControlChannel, data: bytes) -> bytes:
-    """What the channel says to it, whoever the peer is."""
+    """Return the bytes that the channel sends in reply, whoever the peer is."""
     said = b""
     for event in channel.receive_data(data):
         if isinstance(event, Introduced):
@@ -454,7 +458,7 @@ def _heard(channel: ControlChannel, data: bytes) -> bytes:
 
 
 def _meetings() -> Iterator[bytes]:
-    """A whole connection, as each end hears it."""
+    """Yield the bytes of a complete connection, as each end receives them."""
     ann, bob = _end(True), _end(False)
     hello = ann.opening_bytes()
     welcome = _heard(bob, hello)
@@ -465,7 +469,7 @@ def _meetings() -> Iterator[bytes]:
 
 
 def _control_message(data: bytes) -> None:
-    """The first byte is a message's number. What was read and is written reads as the same."""
+    """The first byte is the message's number. A decoded message must give the same message again after encoding."""
     if data:
         message = control.decode(data[0], data[1:])
         [again] = FrameReader(preface=False).feed(control.encode(message))
@@ -492,7 +496,7 @@ def _plans() -> Iterator[bytes]:
 
 
 def _batch(data: bytes) -> None:
-    """A batch that is taken can be looked at: what is not in its bytes is not in it either."""
+    """A batch that is accepted can be read completely: it contains nothing that lies outside of its bytes."""
     batch = received_batch(data, _SCHEMA)
     assert batch.num_columns == len(_SCHEMA)
 

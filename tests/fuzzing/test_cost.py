@@ -1,4 +1,6 @@
-"""No text of a client takes more than linear work at any place that reads it: `fuzzing.cost` in a process of its own."""
+"""No text of a client costs more than linear work at any place that reads it: runs `fuzzing.cost` in a separate
+process.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,9 @@ _LONG_TEXT = 64_000 if PARTS == 1 else 32_000
 
 @pytest.mark.parametrize("size", [2_000, pytest.param(_LONG_TEXT, marks=pytest.mark.long)])
 def test_all_of_it_ends(size: int) -> None:
-    """Few characters show what is exponential or takes their cube, many what takes their square. The process ends itself:
-    its processor time is bounded, whatever its neighbours do."""
+    """Few characters reveal exponential or cubic cost, many reveal quadratic cost. The process ends itself: its
+    processor time is limited, whatever other processes do.
+    """
     run = [sys.executable, "-m", "fuzzing.cost", str(size)]
     done = subprocess.run(run, cwd=_TESTS, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-5_000:] + done.stderr[-5_000:]
@@ -82,7 +85,7 @@ def test_bounds_beyond_six_dimensions() -> None:
     ],
 )
 def test_a_statement_that_nests_too_deeply(connection: psycopg.Connection[tuple[Any, ...]], sql: str) -> None:
-    """It is run or refused, and the session goes on."""
+    """The statement is run or refused, and the session continues."""
     with contextlib.suppress(psycopg.errors.StatementTooComplex, psycopg.errors.ProgramLimitExceeded):
         connection.execute(sql.encode())
     assert connection.execute("select 1").fetchone() == (1,)

@@ -1,4 +1,4 @@
-"""Each target over its seeds and some mutations, without coverage: what `make fuzz` does for longer and better."""
+"""Each target over its seeds and some mutations, without coverage: a short version of `make fuzz`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def test_any_bytes(name: str) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_seeds_are_read(name: str) -> None:
-    """What is refused at once leads nowhere. Most: there are types without an input, and statements that are wrong on purpose."""
+    """A seed that is refused at once tests little. Most seeds must be read; not all, because some types have no input,
+    and some statements are wrong on purpose.
+    """
     target = TARGETS[name]
     seeds = list(target.seeds())
     assert sum(target.run(data) for data in seeds) >= len(seeds) * 0.8

@@ -1,5 +1,6 @@
-"""A cluster under mixed load for as long as one likes, with a member that is killed and started again, watched for leaks.
+"""A soak test: a cluster under mixed load for as long as wanted, with a member that is killed and restarted, watched
+for leaks.
 
-`load`: what clients do, every answer checked. `samples`: what members hold whenever nothing runs. `trend`: whether it grows.
-`__main__`: `make soak MINUTES=10`.
+`load`: the clients' work, with every answer checked. `samples`: the resources that members hold when nothing runs.
+`trend`: whether they grow. `__main__`: `make soak MINUTES=10`.
 """

@@ -1,4 +1,4 @@
-"""`python -m soak --minutes 10`: run the load, kill a member now and then, take samples, tell what grows."""
+"""`python -m soak --minutes 10`: run the load, kill a member now and then, take samples, report what grows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Series = dict[tuple[str, str], list[tuple[float, float]]]
 
 
 class Soak:
-    """One cluster, its load and its samples."""
+    """One cluster with its load and its samples."""
 
     def __init__(self, folder: Path, stack: ExitStack, seed: int, console: Console, spark: bool) -> None:
         self._ground = Ground(folder, stack)
@@ -91,7 +91,7 @@ class Soak:
         )
 
     def _latest(self) -> str:
-        """What the last samples say of memory."""
+        """Return a description of the memory in the last samples."""
         kept = (
             f"{name} {what.removesuffix(', MiB')} {series[-1][1]:.0f}"
             for (name, what), series in self.series.items()
@@ -118,7 +118,9 @@ def main(
     seed: Annotated[int, typer.Option(help="Of what clients do and when a member is killed.")] = 1,
     spark: Annotated[bool, typer.Option(help="Whether some queries run on Spark.")] = True,
 ) -> None:
-    """Run the soak; exit status 1 where an answer was wrong, something grows, or others were kept waiting."""
+    """Run the soak test. The exit status is 1 if an answer was wrong, a resource grows, or a member's waits were too
+    long.
+    """
     console = Console()
     with tempfile.TemporaryDirectory(prefix="sluice-soak-") as folder, ExitStack() as stack:
         soak = Soak(Path(folder), stack, seed, console, spark)

@@ -1,10 +1,11 @@
-"""What the clients of a soak do. Each step is one kind of use, by a new session on some member, with its answer checked.
+"""The load of a soak test. Each step is one kind of use, by a new session on some member, with its answer checked.
 
-A member is killed under them. What they may be told then: 40001, 57P01, 57P03, or that the connection was lost, where it was one
-to the member that is killed. Anything else is a failure of the soak, and so is a statement that takes longer than five minutes.
+One member is killed during the load. Clients may then receive 40001, 57P01, 57P03, or a lost connection if they were
+connected to the killed member. Any other error makes the soak fail, and so does a statement that takes longer than five
+minutes.
 
-Each worker changes rows of its own and keeps what they must be. Where a change ended with an error, it took place whole or not at
-all: it is looked up which, and the worker goes on from there.
+Each worker changes its own rows and remembers their expected values. A change that ended with an error has taken place
+completely or not at all: the worker looks up which, and continues from there.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ _OPTIONS: Final = "-c statement_timeout=300s -c sluice.engine={engine} -c sluice
 
 
 class WrongError(Exception):
-    """An answer or an error that should not be."""
+    """A wrong answer, or an error that must not occur."""
 
 
 class Gate:
-    """Lets steps through, or holds them back until none is under way."""
+    """Lets steps through, or holds them back until none is running."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -72,7 +73,9 @@ class Gate:
 
 @dataclass
 class Scene:
-    """members: those that stay, and then the one that is killed now and then. spark: whether the first one's Spark is used."""
+    """The members of a soak test. members: those that stay, and last the one that is killed now and then. spark:
+    whether the first one's Spark is used.
+    """
 
     members: list[MemberProcess]
     spark: bool
@@ -84,7 +87,7 @@ class Scene:
 
 
 class Worker(threading.Thread):
-    """One client after another. kept: its rows, as they must be."""
+    """A thread that runs one client after another. kept: the expected values of its rows."""
 
     def __init__(self, scene: Scene, number: int, seed: int) -> None:
         super().__init__(name=f"worker-{number}")
@@ -148,7 +151,7 @@ class Worker(threading.Thread):
             self._expect(connection.execute(query, (every,)).fetchone(), (len(expected), sum(expected)), "join")
 
     def _cursor(self, member: MemberProcess) -> None:
-        """Given up in the middle, by a rollback or by leaving."""
+        """Abandon a cursor in the middle, by a rollback or by leaving."""
         with self._connect(member) as connection:
             connection.execute("begin")
             for number in range(self._chance.randrange(1, 5)):
@@ -219,7 +222,7 @@ class Worker(threading.Thread):
         return {self._next - n: self._chance.randrange(1000) for n in range(count)}
 
     def _change(self, member: MemberProcess, rows: Mapping[int, int | None], run: Callable[[Connection], Any]) -> None:
-        """rows: what they are afterwards; None: gone."""
+        """Change rows. rows: their values afterwards; None: the row is deleted."""
         before = {row: self.kept.get(row) for row in rows}
         try:
             with self._connect(member) as connection:
@@ -245,13 +248,13 @@ class Worker(threading.Thread):
 
 
 def _cancel(connection: Connection) -> None:
-    """Ask for it; where the member is killed just then, the query ends without."""
+    """Request a cancel. If the member is killed at that moment, the query ends without it."""
     with suppress(psycopg.OperationalError):
         connection.cancel_safe()
 
 
 def check_kept(member: MemberProcess, workers: list[Worker]) -> None:
-    """The table has what the workers know, and nothing else. While nothing runs."""
+    """Check that the table has exactly the rows that the workers expect. Nothing may run meanwhile."""
     expected = {row: value for worker in workers for row, value in worker.kept.items()}
     with member.connect() as connection:
         found = connection.execute("select id, v from kept").fetchall()

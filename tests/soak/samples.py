@@ -1,4 +1,4 @@
-"""What a member holds at a moment when nothing runs: its process, its JVM after a collection, its counters, its files."""
+"""Samples of a member's resources when nothing runs: its process, its JVM after a collection, its counters, its files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stalled(member: MemberProcess) -> list[str]:
 
 
 def sample(member: MemberProcess) -> dict[str, float]:
-    """By the names of `TOLERANCES`, as far as the member has it."""
+    """Return the resources under the names of `TOLERANCES`, as far as the member has them."""
     process = psutil.Process(member.pid)
     held = in_use(member)
     counters = status(member)["counters"]
@@ -56,13 +56,13 @@ def sample(member: MemberProcess) -> dict[str, float]:
 
 
 def _table_files(member: MemberProcess) -> float:
-    """Those that tables have; VACUUM removes what they had before."""
+    """Return the number of files that tables have, after VACUUM has removed older ones."""
     with member.connect() as connection:
         return float(value(connection, "select coalesce(sum(files), 0) from sluice.tables"))
 
 
 def _heap(process: psutil.Process) -> float | None:
-    """What is left in the JVM's heap after a full collection; None where no JVM runs, or no jcmd is there."""
+    """Return the size of the JVM's live heap after a full collection, or None where no JVM runs or jcmd is missing."""
     java = [child for child in process.children() if child.name() == "java"]
     tool = shutil.which("jcmd")
     if not java or tool is None:

@@ -1,8 +1,8 @@
-"""Whether a series grows: the slope of Theil and Sen, the median of the slopes of all pairs of samples.
+"""Trend estimation by the Theil-Sen slope: the median of the slopes of all pairs of samples.
 
-One sample that is far off (a garbage collection that had not run, a cache that was filled at once) does not move it, as it moves
-a line of least squares. A series grows if more than nine in ten of the pairs do, and by more than a tolerance an hour: what
-fluctuates does not, however steep its median is over a few minutes.
+One outlier (a garbage collection that had not run, a cache that was filled at once) does not move it, as it would move
+a least-squares line. A series grows if more than nine in ten of the pairs grow by more than a tolerance an hour. A
+fluctuating series does not, however steep its median is over a few minutes.
 
 Source: P. K. Sen, "Estimates of the Regression Coefficient Based on Kendall's Tau" (1968).
 """
@@ -23,8 +23,9 @@ _HOUR_SECONDS: Final = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """first, last: medians of the first and last third after the warm-up. hourly: the slope an hour. least: the slope that nine
-    in ten pairs exceed."""
+    """A series' trend. first, last: medians of the first and last third after the warm-up. hourly: the slope an hour.
+    least: the slope that nine in ten pairs exceed.
+    """
 
     first: float
     last: float
@@ -32,12 +33,12 @@ class Trend:
     least: float
 
     def grows(self, tolerance: float) -> bool:
-        """tolerance: an hour."""
+        """Return whether the series grows. tolerance: an hour."""
         return self.least > 0 and self.hourly > tolerance
 
 
 def trend(series: Sequence[tuple[float, float]]) -> Trend:
-    """series: seconds and values, in order, the warm-up included; five samples at least."""
+    """Return the trend of a series. series: seconds and values, in order, the warm-up included; five samples at least."""
     kept = series[int(len(series) * WARM_UP) :]
     slopes = sorted((b[1] - a[1]) / (b[0] - a[0]) * _HOUR_SECONDS for a, b in combinations(kept, 2))
     third = max(1, len(kept) // 3)
