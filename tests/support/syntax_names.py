@@ -15,6 +15,7 @@ SYNTAX: Final = frozenset(
         "=set_member",
         "greatest",
         "least",
+        "=pg_typeof",
         "=property of a class",
         "=regclass",
         "=regtype",
