@@ -20,6 +20,7 @@ from psycopg import sql
 from support.datarow_reader import read_rows
 from support.postgres_server import PostgresServer
 
+from wire.errors import FeatureNotSupported
 from wire.pg.datarow import EncodedColumn, OutputSettings, RowEncoder
 from wire.types import pg_types as t
 from wire.types.carriers import NumericScale, carrier
@@ -340,3 +341,17 @@ def test_records(oracle: psycopg.Connection[Any]) -> None:
         assert result is not None
         theirs = [[result.get_value(row, column) for column in range(2)] for row in range(2)]
         assert read_rows(RowEncoder(columns, (form,), OutputSettings()).encode(batch)) == theirs
+
+
+def test_types_that_the_planner_has_named(oracle: psycopg.Connection[Any]) -> None:
+    numbers = sorted(t.BY_OID)
+    cursor = oracle.cursor(binary=True)
+    cursor.execute("select n::regtype::text, n::regtype from unnest(%s::oid[]) n", ([0, *numbers],))
+    result = cursor.pgresult
+    assert result is not None
+    names, theirs = ([result.get_value(row, column) for row in range(result.ntuples)] for column in range(2))
+    batch = pa.record_batch([pa.array([None, *(name.decode() for name in names if name is not None)])], names=["v"])
+    encoder = RowEncoder([EncodedColumn(t.REGTYPE)], (1,), OutputSettings())
+    assert [row[0] for row in read_rows(encoder.encode(batch))] == [None, *theirs]
+    with pytest.raises(FeatureNotSupported, match="binary output of regtype from a name"):
+        encoder.encode(pa.record_batch([pa.array(["integer", "a_type_of_users"])], names=["v"]))

@@ -54,6 +54,10 @@ _NEGATIVE: Final = 0x4000
 #: Decimal digits that always fit 64 bits.
 _SMALL_DIGITS: Final = 18
 _JSONB_VERSION: Final = b"\x01"
+#: The types that regtype's output function names, "-" being none.
+_TYPES: Final = {"-": 0} | {typ.sql_name: typ.oid for typ in t.BY_OID.values()}
+_TYPE_NAMES: Final = pa.array(_TYPES)
+_TYPE_NUMBERS: Final = pa.array(_TYPES.values(), pa.uint32())
 
 
 def big_endian(values: Ints, kind: str) -> Bytes2D:
@@ -125,14 +129,28 @@ def _bool(_column: EncodedColumn, array: pa.Array, _settings: OutputSettings) ->
 
 
 def _string(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> ByteColumn:
+    if column.type is t.REGTYPE:
+        return _type_number(array)
     if column.type in t.REG_TYPES:
-        raise FeatureNotSupported(f"not supported: binary output of {column.type.name} from a name")
+        raise _from_a_name(column.type)
     text = column_to_client(as_binary(array), settings.client_encoding)
     if column.type is t.CHAR:
         return ByteColumn(
             len(array), (pc.if_else(pc.equal(pc.binary_length(text), 0), pa.scalar(b"\0", pa.binary()), text),)
         )
     return ByteColumn(len(array), (text,))
+
+
+def _from_a_name(typ: t.PgType) -> FeatureNotSupported:
+    return FeatureNotSupported(f"not supported: binary output of {typ.name} from a name")
+
+
+def _type_number(array: pa.Array) -> ByteColumn:
+    """The numbers of types whose names the planner has put in their place; those of users are not known here."""
+    places = pc.index_in(array, value_set=_TYPE_NAMES.cast(array.type))
+    if pc.any(pc.and_(array.is_valid(), places.is_null())).as_py():
+        raise _from_a_name(t.REGTYPE)
+    return _one(big_endian(values_of(_TYPE_NUMBERS.take(pc.fill_null(places, 0)), np.uint32), "u4"))
 
 
 def _jsonb(_column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> ByteColumn:
