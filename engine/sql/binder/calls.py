@@ -680,8 +680,7 @@ def bind_typeof(binder: ExpressionBinder, node: exp.Expression, scope: Scope) ->
     name = literals.constant(t.REGTYPE, args[0].type.pg.oid, at)
     if not any(isinstance(part, _PLACED) or is_set_returning(part) for part in args[0].walk()):
         return name
-    (function,) = binder.functions.functions("=pg_typeof")
-    return Call(name.type, function, (args[0], name), position=at)
+    return object_names.type_of(binder, args[0], name)
 
 
 def _format_type(node: exp.Anonymous, known: Mapping[int, str]) -> exp.Expression:

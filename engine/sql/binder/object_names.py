@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.common import sql_type as st
-from engine.plan_ir.expr import AggregateCall, Const, Expr, Row, WindowCall
+from engine.plan_ir.expr import AggregateCall, Call, Const, Expr, Row, WindowCall
 from engine.sql.binder import inlined, regnames
 from engine.sql.binder.scope import Scope, Source, SourceColumn
 from engine.sql.parser.lexical.positions import cursor
@@ -139,12 +139,28 @@ def is_unnamed(expr: Expr) -> bool:
     return is_object(expr.type.pg) and not known
 
 
+def type_of(binder: ExpressionBinder, arg: Expr, answer: Expr) -> Call:
+    """pg_typeof of an argument that is kept; answer: its type, or the name of that."""
+    rows = binder.functions.functions("=pg_typeof")
+    row = next(row for row in rows if row.args[1] is answer.type.pg)
+    return Call(answer.type, row, (arg, answer), position=answer.position)
+
+
+def without_argument(expr: Expr) -> Expr:
+    """The answer alone of a `type_of`; any other expression as it is."""
+    return expr.args[1] if isinstance(expr, Call) and expr.function.name == "=pg_typeof" else expr
+
+
 def name_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
     """Return the name, as text, of the object that `expr` refers to, or the names for an array of objects; see
     `is_unnamed`.
     """
     if expr.type.pg.is_array:
         return _look_up(binder, expr, scope, _ARRAY)
+    answer = without_argument(expr)
+    if answer is not expr:
+        (arg, _) = expr.children()
+        return type_of(binder, arg, with_object_names(binder, answer, scope))
     return _look_up(binder, expr, scope, _QUERY.format(value=_VALUE, names=_NAMES[expr.type.pg]))
 
 

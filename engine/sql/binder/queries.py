@@ -74,7 +74,7 @@ class QueryBinder:
         while not isinstance(node, Evaluator) and len(node.inputs()) == 1:
             node = node.inputs()[0]
         if isinstance(node, Evaluator) and column in node.columns:
-            defined = node.emit[node.columns.index(column)]
+            defined = object_names.without_argument(node.emit[node.columns.index(column)])
             if isinstance(defined, Const) and not object_names.is_unnamed(defined) and not defined.type.pg.is_array:
                 return self.expressions.as_output(defined)
         if object_names.is_unnamed(refer(column)):

@@ -324,10 +324,13 @@ ROWS: tuple[Function, ...] = (
         " error('SQLSTATE:42704:type \"' || replace($1, '\"', '') || '\" does not exist')"
         " ELSE error('SQLSTATE:0A000:not supported: a text like \"' || $1 || '\" as regtype') END",
     ),
-    # The type that the binder has found, and the argument, which is kept for its aggregates and rows.
-    fn(
-        "=pg_typeof", (t.ANY, t.REGTYPE), t.REGTYPE, strict=False, volatility="stable",
-        local="CASE WHEN $1 IS NULL THEN $2 ELSE $2 END", spark="CASE WHEN $1 IS NULL THEN $2 ELSE $2 END",
+    # The type that the binder has found, or its name, and the argument, which is kept for its aggregates and rows.
+    *(
+        fn(
+            "=pg_typeof", (t.ANY, answer), answer, strict=False, volatility="stable",
+            local="CASE WHEN $1 IS NULL THEN $2 ELSE $2 END", spark="CASE WHEN $1 IS NULL THEN $2 ELSE $2 END",
+        )
+        for answer in (t.REGTYPE, t.TEXT)
     ),
     fn(
         "=property of a class", (t.TEXT,), t.BOOL, volatility="stable",
