@@ -107,7 +107,9 @@ def decode_columns(chunk: Chunk, keys: Iterable[ColumnKey]) -> Iterator[tuple[Co
         row_group = metadata.row_group(chunk.group)
         parts = [row_group.column(number) for number in range(row_group.num_columns)]
         by_name = {part.path_in_schema: part for part in parts}
-        wanted = [key for key in keys if (part := by_name.get(key.name)) is not None and _is_bounded(part)]
+        # The field of a struct has the path of a column that has a point in its name, and the reader gives both.
+        paths = Counter(part.path_in_schema for part in parts)
+        wanted = [key for key in keys if paths[key.name] == 1 and _is_bounded(by_name[key.name])]
         texts = [key.name for key in wanted if not _DICTIONARIES.isdisjoint(by_name[key.name].encodings)]
         texts = [name for name in texts if by_name[name].physical_type == "BYTE_ARRAY"]
         with pq.ParquetFile(opened, metadata=metadata, read_dictionary=texts) as file:

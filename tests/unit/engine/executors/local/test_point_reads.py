@@ -332,6 +332,18 @@ def test_columns_whose_names_differ_in_case_are_left_to_duckdb(member: LocalMemb
     assert answered(member) == before
 
 
+def test_columns_whose_names_have_a_point(member: LocalMember, client: Client, lake: Path) -> None:
+    """Parquet separates the names of fields by points."""
+    file = lake / "points.parquet"
+    fields = pa.array([{"v": "field 1"}, {"v": "field 2"}])
+    write(file, pa.table({"s": fields, "a.b": ["x", "y"], "a": ["p", "q"], "s.v": ["m", "n"], "k": [1, 2]}))
+    foreign(client, "points", "", file)
+    assert ask_until_held(member, client, 'select a, "a.b" from points where k = 2') == [("q", "y")]
+    assert ask_until_held(member, client, "select k from points where a = 'p'") == [(1,)]
+    assert ask_often(client, """select "s.v" from points where k = 2""") == {"[('n',)]"}
+    assert ask_often(client, """select k from points where "s.v" = 'm'""") == {"[(1,)]"}
+
+
 def test_a_file_that_is_written_anew_with_its_old_times(member: LocalMember, client: Client, lake: Path) -> None:
     file = lake / "times.parquet"
     write(file, pa.table({"k": [1, 2], "v": ["old", "old"]}))
