@@ -21,9 +21,10 @@ from wire.types.ranges import SUBTYPES
 
 @dataclass(frozen=True, slots=True)
 class AccessMethod:
-    """A row of pg_am, and the capabilities of its amroutine."""
+    """A row of pg_am, and the capabilities of its amroutine. parameters: the storage parameters of its indexes."""
 
     oid: int
+    parameters: tuple[str, ...]
     orders: bool = False
     unique: bool = False
     several: bool = False
@@ -31,13 +32,16 @@ class AccessMethod:
 
 
 METHODS: Final[Mapping[str, AccessMethod]] = {
-    BTREE: AccessMethod(403, orders=True, unique=True, several=True, includes=True),
-    "hash": AccessMethod(405),
-    "gist": AccessMethod(783, several=True, includes=True),
-    "gin": AccessMethod(2742, several=True),
-    "brin": AccessMethod(3580, several=True),
-    "spgist": AccessMethod(4000, includes=True),
-}
+    BTREE: AccessMethod(
+        403, ("fillfactor", "deduplicate_items", "vacuum_cleanup_index_scale_factor"), orders=True, unique=True,
+        several=True, includes=True,
+    ),
+    "hash": AccessMethod(405, ("fillfactor",)),
+    "gist": AccessMethod(783, ("fillfactor", "buffering"), several=True, includes=True),
+    "gin": AccessMethod(2742, ("fastupdate", "gin_pending_list_limit"), several=True),
+    "brin": AccessMethod(3580, ("pages_per_range", "autosummarize"), several=True),
+    "spgist": AccessMethod(4000, ("fillfactor",), includes=True),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

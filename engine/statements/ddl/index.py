@@ -20,6 +20,7 @@ from engine.statements.shared.names import Names
 from wire.errors import (
     DuplicateTable,
     FeatureNotSupported,
+    InvalidParameterValue,
     UndefinedColumn,
     UndefinedObject,
     UndefinedTable,
@@ -87,8 +88,8 @@ def _table(statement: CreateIndex, definer: Definer) -> Table:
 
 
 def _require_able(statement: CreateIndex) -> None:
-    """Raise UndefinedObject or FeatureNotSupported for options that the access method does not support (DefineIndex,
-    ComputeIndexAttrs).
+    """Raise UndefinedObject, FeatureNotSupported or InvalidParameterValue for options that the access method does not
+    support (DefineIndex, ComputeIndexAttrs). The values of storage parameters are ignored.
     """
     method = METHODS.get(statement.method)
     if method is None:
@@ -103,6 +104,11 @@ def _require_able(statement: CreateIndex) -> None:
     for lacking, what in asked:
         if lacking:
             raise FeatureNotSupported(f'access method "{statement.method}" does not support {what}')
+    for number, name in enumerate(statement.parameters):
+        if name not in method.parameters:
+            raise InvalidParameterValue(f'unrecognized parameter "{name}"')
+        if name in statement.parameters[:number]:
+            raise InvalidParameterValue(f'parameter "{name}" specified more than once')
 
 
 def _option(column: IndexedColumn) -> int:

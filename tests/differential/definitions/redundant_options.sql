@@ -92,4 +92,15 @@ show transaction_isolation;
 show transaction_read_only;
 rollback;
 create table l1 (like t including all excluding all including defaults including defaults);
-lock table t in share mode nowait nowait
+lock table t in share mode nowait nowait;
+create table ix (a int, b int[]);
+create index on ix (a) with (fillfactor = 10, fillfactor = 20);
+create index on ix (a) with (nosuch = 10, nosuch = 10);
+create index on ix using hash (a) with (deduplicate_items = on);
+create index on ix using gin (b) with (fillfactor = 10);
+create index on ix using gin (b) with (fastupdate = off);
+create index on nosuch (a) with (nosuch = 10);
+create index on ix (nosuch) with (nosuch = 10);
+create index ix on ix (a) with (nosuch = 10);
+create index ix_a on ix (a) with (fillfactor = 50, deduplicate_items = off);
+create unique index on ix using hash (a) with (nosuch)

@@ -286,11 +286,12 @@ class CreateSchema(Statement):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateIndex(Statement):
     """CREATE INDEX. name: None if PostgreSQL chooses one. included: INCLUDE's columns. predicate: the condition of a
-    partial index.
+    partial index. parameters: the names of its storage parameters.
     """
 
     table: QualifiedName
     columns: tuple[IndexedColumn, ...]
+    parameters: tuple[str, ...] = ()
     method: str = "btree"
     included: tuple[str, ...] = ()
     name: str | None = None

@@ -32,13 +32,12 @@ def create_index(reader: StatementReader) -> Statement:
     columns = reader.parenthesized_list(lambda: _column(reader))
     included = reader.parenthesized_list(lambda: _included_column(reader)) if reader.take("include") else ()
     alike = take_nulls_not_distinct(reader)
-    if reader.take("with"):
-        options(reader)
+    parameters = tuple(name for name, _ in options(reader)) if reader.take("with") else ()
     take_tablespace(reader)
     predicate = formula(reader, bare=False) if reader.take("where") else None
     return CreateIndex(
         table=table, columns=tuple(columns), method=method, included=tuple(included), name=name, unique=unique,
-        if_not_exists=missing, predicate=predicate, nulls_not_distinct=alike, text="",
+        if_not_exists=missing, predicate=predicate, nulls_not_distinct=alike, parameters=parameters, text="",
     )  # fmt: skip
 
 
