@@ -117,24 +117,15 @@ class Relay:
         self._closed.append(side.closed)
 
     async def _reach(self) -> _Side:
-        """Connect to the first data member that accepts. The connection is not read before its other side is
-        connected.
-        """
+        """Connect to the first data member that accepts."""
         for member in self._members:
             address = Address.parse(member.client)
-            # A side for each attempt: one that is given up closes its socket later, as if its member had ended the relay.
-            side = _Side()
             try:
-                async with asyncio.timeout(_CONNECT_SECONDS):
-                    transport, _ = await asyncio.get_running_loop().create_connection(
-                        lambda side=side: side, address.host, address.port
-                    )
+                side = await _connect(address)
             except (OSError, TimeoutError) as error:
                 log.warning("member %s at %s does not take a client's connection: %s", member.id, address, error)
                 continue
             self._add(side)
-            transport.pause_reading()
-            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return side
         raise CannotConnectNow("no data member can be reached", hint="Connect again when one is up.")
 
@@ -152,6 +143,19 @@ class Relay:
         for side in self._sides:
             if side.transport is not None:
                 side.transport.abort()
+
+
+async def _connect(address: Address) -> _Side:
+    """Connect to a data member. The connection is not read before its other side is connected. Raises OSError.
+
+    The side is this attempt's own: an attempt that is given up may close its connection only later.
+    """
+    side = _Side()
+    async with asyncio.timeout(_CONNECT_SECONDS):
+        transport, _ = await asyncio.get_running_loop().create_connection(lambda: side, address.host, address.port)
+    transport.pause_reading()
+    transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return side
 
 
 class LiteDoor:

@@ -140,8 +140,9 @@ def dispatcher(tmp_path: Path) -> Iterator[Dispatcher]:
     process.channel, process.ready = ours, "ready"
     with ours, theirs:
         yield dispatcher
-    for each in (dispatcher._signals, dispatcher._wake, dispatcher._selector, *dispatcher._listening):
+    for each in (dispatcher._signals, dispatcher._wake, *dispatcher._listening):
         each.close()
+    dispatcher._selector.close()
 
 
 def _refused(dispatcher: Dispatcher) -> bytes:
