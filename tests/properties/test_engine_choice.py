@@ -1,4 +1,6 @@
-"""What holds for every model of the engines and all work: more work is never faster, and less of Spark never wins for Spark."""
+"""Properties of the engine choice for every engine model and all work: more work is never faster, and less work on
+Spark never makes Spark win.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever bytes a peer sends, the connection gives messages, asks for more, or says that the protocol was broken."""
+"""For any bytes from a peer, the connection returns messages, asks for more, or reports a protocol violation."""
 
 from __future__ import annotations
 

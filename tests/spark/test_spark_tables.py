@@ -1,4 +1,4 @@
-"""Files as tables on Spark: whatever types Parquet has, and text formats whose bad values are errors."""
+"""Files as tables on Spark: all of Parquet's types, and text formats whose invalid values are errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements that change tables with Spark's tasks as the writers: what is there afterwards, and that nothing else is."""
+"""Statements that change tables with Spark's tasks as writers: the tables afterwards, and that no other files are left."""
 
 from __future__ import annotations
 

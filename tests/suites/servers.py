@@ -1,6 +1,7 @@
 """The two servers that suites run against, each new and empty: a member as `sluice serve` runs it, and PostgreSQL 15.
 
-Both have a database `sluice` and a superuser `tester` who needs no password, so that a suite is told the same of both.
+Both have a database `sluice` and a superuser `tester` who needs no password, so that a suite gets the same parameters
+for both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Libraries of Python that bring a driver or a way to ask of their own: ADBC, connectorx, pandas, polars, ibis, pgcli."""
+"""Python libraries that have their own driver or their own way to run queries: ADBC, connectorx, pandas, polars, ibis,
+pgcli.
+"""
 
 from __future__ import annotations
 

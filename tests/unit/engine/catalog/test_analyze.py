@@ -1,5 +1,6 @@
-"""ANALYZE: samples, sketches, foreign tables, other members, and commits that meet. What PostgreSQL says too is compared by the
-script `definitions/analyze.sql`."""
+"""ANALYZE: samples, sketches, foreign tables, other members, and concurrent commits. The script
+`definitions/analyze.sql` compares its messages with PostgreSQL's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept is bounded by what it weighs, and not only by how much of it there is."""
+"""The cache is bounded by the weight of its entries, and not only by their number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Senders, the listener and receivers over real sockets and real files: order, attempts, spooling, slots, nothing left."""
+"""Senders, the listener and receivers over real sockets and real files: order, attempts, spooling, slots, and nothing
+left behind.
+"""
 
 from __future__ import annotations
 

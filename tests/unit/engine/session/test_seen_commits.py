@@ -1,4 +1,4 @@
-"""Which statements look for what other members have committed, and which go by what another statement has just found."""
+"""Which statements check for commits of other members, and which reuse the result of another statement's recent check."""
 
 from __future__ import annotations
 

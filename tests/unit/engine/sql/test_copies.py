@@ -1,4 +1,4 @@
-"""Copies of trees: what sqlglot's own copy is, node by node, and nothing shared with the original."""
+"""Copies of trees: they equal sqlglot's own copy, node by node, and share nothing with the original."""
 
 from __future__ import annotations
 

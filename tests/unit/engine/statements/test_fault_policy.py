@@ -1,4 +1,4 @@
-"""What `sluice.fault_policy` does when a member is lost: over real members in one process, of which one goes away."""
+"""The effect of `sluice.fault_policy` when a member is lost: over real members in one process, of which one leaves."""
 
 from __future__ import annotations
 

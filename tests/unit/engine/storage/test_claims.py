@@ -1,4 +1,4 @@
-"""Claims on tables: for how long they count, and who is told by them."""
+"""Claims on tables: how long they last, and which transactions they notify."""
 
 from __future__ import annotations
 

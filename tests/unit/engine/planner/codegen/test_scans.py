@@ -1,4 +1,4 @@
-"""Files that Spark's tasks read through DuckDB: what a task is told, and what it gives, without Spark."""
+"""Files that Spark's tasks read through DuckDB: what a task receives and returns, without Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of joins, and what their conditions keep: shapes of plans over tables of known sizes."""
+"""The order of joins, and the estimated selectivity of their conditions: shapes of plans over tables of known sizes."""
 
 from __future__ import annotations
 

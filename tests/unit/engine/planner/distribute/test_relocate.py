@@ -1,4 +1,6 @@
-"""Physical plans moved onto networks that forbid what they need: nothing is lost, nothing flows where no link is."""
+"""Physical plans relocated onto networks that lack links that they need: no row is lost, and none flows where no link
+is.
+"""
 
 from __future__ import annotations
 

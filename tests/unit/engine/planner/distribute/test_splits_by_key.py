@@ -1,4 +1,6 @@
-"""Splits by key: every row is some member's, equal keys are one member's, and what does not lie alike is not dealt so."""
+"""Splits by key: every row belongs to one member, equal keys belong to the same member, and tables that are not laid
+out alike are not split in this way.
+"""
 
 from __future__ import annotations
 
