@@ -1,5 +1,5 @@
-"""Properties of the engine choice for every engine model and all work: more work is never faster, and less work on
-Spark never makes Spark win.
+"""Properties of the engine choice for every engine model and all work: more work is never faster, and fewer Spark cores
+or a later start of Spark never make Spark win.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Claims on tables: how long they last, and which transactions they notify."""
+"""Claims on tables: how long they count, and which statements of a transaction make them."""
 
 from __future__ import annotations
 
