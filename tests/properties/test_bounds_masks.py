@@ -79,7 +79,7 @@ class _Files:
         return FileBounds(*counts, pa.array(least, typ), pa.array(greatest, typ))
 
     def told(self, number: int) -> Told:
-        """What is known of one file, as `column_bounds` takes it."""
+        """Return the known bounds of one file, as `column_bounds` takes them."""
 
         def bounds(name: str) -> ColumnBounds | None:
             rows, nulls, least, greatest = self.files[number][name]

@@ -24,7 +24,7 @@ def idle() -> Connection:
 
 
 def answer(connection: Connection) -> None:
-    """What a session would say last, so that the next message may come."""
+    """Send the last message that a session would send, so that the next message may come."""
     if connection.state in (State.SIMPLE, State.SYNCING):
         connection.send(m.ReadyForQuery("I"))
 

@@ -209,7 +209,7 @@ def test_pgcli(tmp_path: Path) -> None:
 
 
 def test_pgcli_completes() -> None:
-    """What its completer asks: tables, columns, functions, types, foreign keys."""
+    """Runs the queries of its completer: tables, columns, functions, types, foreign keys."""
     from pgcli.pgexecute import PGExecute
 
     words = {**_WORDS, "port": int(_WORDS["port"])}

@@ -39,7 +39,7 @@ def _stats(connection: psycopg.Connection[tuple[Any, ...]], column: str) -> tupl
 
 
 def _elements(array: str | None) -> list[str] | None:
-    """Of an anyarray, which psycopg leaves as text."""
+    """Return the elements of an anyarray, which psycopg leaves as text."""
     return None if array is None else array.strip("{}").split(",")
 
 

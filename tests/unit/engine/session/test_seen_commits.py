@@ -1,4 +1,6 @@
-"""Which statements check for commits of other members, and which reuse the result of another statement's recent check."""
+"""Checks for commits of other members: which statements make one, and which reuse the result of another statement's
+recent check.
+"""
 
 from __future__ import annotations
 

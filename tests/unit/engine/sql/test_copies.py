@@ -20,7 +20,7 @@ _TEXTS = (
 
 
 def _told(tree: exp.Expr) -> list[tuple[Any, ...]]:
-    """Of each node what it is, where it stands and what is said of it."""
+    """Return for each node its class, its place and its attributes."""
     return [
         (
             type(node), node.arg_key, node.index, type(node.parent), node.comments, node._type, node._meta,

@@ -64,7 +64,7 @@ class Asked:
         return self.members[0].link
 
     async def open(self, query: CompiledQuery, context: ExecutionContext) -> BatchStream:
-        """As `engine.engine.Engine` does."""
+        """Open a query as `engine.engine.Engine` does."""
         first = self.members[0]
         if isinstance(query.runs, CompiledFragment):
             return await first.local.open(query.runs, context)

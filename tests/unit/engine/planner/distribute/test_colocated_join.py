@@ -248,7 +248,7 @@ def test_where_links_forbid_to_hash(layout: Layout, database: LocalDatabase) -> 
 
 
 def test_spark_reads_whole_files(layout: Layout) -> None:
-    """What it reads has names by its files; it is not told which rows."""
+    """The names of what it reads depend on the files; the task does not receive row ranges."""
     plan = layout.plan("select l.n, h.n, m.n from lines l join heads h on l.k = h.k join mixed m on m.k = l.n")
     pinned = dict.fromkeys(layout.tables["mixed"].files, "b")
     physical = distribute(plan, replace(layout.setting(), engine="spark", pinned=pinned))

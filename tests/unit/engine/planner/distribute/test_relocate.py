@@ -102,7 +102,7 @@ def _mirrored() -> PhysicalPlan:
 
 
 def _check(before: PhysicalPlan, plan: PhysicalPlan, topology: Topology) -> None:
-    """What holds for every plan that can run on a topology, and reads what `before` does."""
+    """Check the invariants of every plan that can run on a topology and reads what `before` reads."""
     assert [f.id for f in plan.fragments] == sorted({f.id for f in plan.fragments})
     assert [i.member for i in plan.root.instances] == [before.initiator]
     assert _all_splits(plan) == _all_splits(before)

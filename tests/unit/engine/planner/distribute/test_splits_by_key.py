@@ -38,7 +38,7 @@ def _dealt(
 
 
 def _keys(reading: KeyedReading) -> dict[str, list[int]]:
-    """What each member has, by the files and the range that it is told."""
+    """Return the keys of each member, from the files and the range that it receives."""
     found = {}
     for member, splits in reading.splits.items():
         low, high = reading.within.get(member, (None, None))
