@@ -23,12 +23,13 @@ from support.tables import sample
 
 spark_classes.use()
 
-#: What a file has that has long tests.
+#: The text that a file with long tests contains.
 _LONG: Final = re.compile(r"\bmark\.long\b|\blong_seeds\b")
 _SHARED: Final = ("module", "package", "session")
-#: Objects that are made between two collections of garbage, and how many collections of a generation before one of the next.
+#: The thresholds of the garbage collector: objects allocated between two collections, and collections of a generation
+#: before one of the next.
 _COLLECTIONS: Final = (700, 10, 100)
-#: Fixtures of these scopes that cost each process little.
+#: Fixtures of these scopes that are cheap to create in each process.
 _CHEAP: Final = frozenset({"postgres", "postgres_packages", "tmp_path_factory", "event_loop_policy"})
 
 
@@ -119,7 +120,7 @@ def _urgency(item: pytest.Item) -> int:
 
 def _shared_fixture(item: pytest.Item) -> str | None:
     """Return the widest of the test's fixtures that other tests use too and that is expensive, named by its location."""
-    # pytest tells scopes nowhere else.
+    # pytest provides scopes nowhere else.
     information = getattr(item, "_fixtureinfo", None)
     if information is None:
         return None
@@ -153,7 +154,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     lent_jvm.close()
-    # What DuckDB's binding finds frozen when the interpreter ends, it takes for leaked.
+    # DuckDB's binding reports objects that are frozen when the interpreter ends as leaked.
     gc.unfreeze()
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["recoveries"] = MEASURED

@@ -112,7 +112,7 @@ def _configure(server: PostgresServer, shown: TlsFiles) -> None:
 
 
 def _connect(port: int, **parameters: Any) -> str:
-    """What a connection came to: who it is, or why not."""
+    """Return the result of a connection attempt: the user, or the error."""
     asked = {"host": "127.0.0.1", "port": port, "dbname": "sluice", "gssencmode": "disable", **parameters}
     try:
         with psycopg.connect(**asked) as connection:

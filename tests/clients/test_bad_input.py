@@ -78,7 +78,7 @@ def read_until(connection: socket.socket, end: bytes) -> bytes:
 
 
 def last_words(connection: socket.socket) -> bytes:
-    """What stands before the next ReadyForQuery; all else is read and dropped."""
+    """Return the messages before the next ReadyForQuery; all others are read and dropped."""
     told = b""
     while not told.endswith(READY) and (part := connection.recv(1 << 20)):
         told = (told + part)[-100:]
@@ -172,7 +172,7 @@ def test_a_session_byte_by_byte(member: MemberProcess) -> None:
 
 
 def test_messages_out_of_order(member: MemberProcess) -> None:
-    """What has no statement or portal to act on is an error until Sync; the session goes on."""
+    """A message without a statement or portal to act on is an error until Sync; the session continues."""
     with started(member) as connection:
         for sent, state in (
             (execute(), b"34000"),

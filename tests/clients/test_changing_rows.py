@@ -55,7 +55,9 @@ def test_parameters_take_their_columns_types(connection: Connection) -> None:
 
 
 def described(connection: Connection, name: bytes, sql: bytes) -> PGresult:
-    """What Describe tells of a statement. Nothing here waits inside libpq: the server is a thread of this process."""
+    """Return Describe's answer for a statement. Nothing here waits inside libpq: the server is a thread of this
+    process.
+    """
     connection.pgconn.send_prepare(name, sql)
     connection.wait(generators.execute(connection.pgconn))
     connection.pgconn.send_describe_prepared(name)

@@ -123,7 +123,7 @@ def test_every_column_is_added(members: list[LocalMember]) -> None:
 
 
 def test_definitions_beside_rows(members: list[LocalMember]) -> None:
-    """What is inserted meanwhile is there at the end, whichever came first."""
+    """Rows that are inserted meanwhile are there at the end, whichever came first."""
     with members[0].connect() as connection:
         connection.execute("create table t (a int)")
 

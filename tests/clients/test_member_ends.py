@@ -86,7 +86,9 @@ _LONG: Final = sql.SQL("select count(*) from {} where {}").format(
 
 
 def test_statements_that_are_planned_for_minutes(tmp_path: Path) -> None:
-    """Who cancels one is told so, others go on, though as many threads plan as the pool has; and the member ends beside them."""
+    """A client that cancels one gets the error, and other clients continue, though as many threads plan as the pool
+    has; and the member shuts down while they plan.
+    """
     command = (sys.executable, "-c", _PROGRAM, str(tmp_path), "plans")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ) as member:
         try:

@@ -26,7 +26,7 @@ ROLES = "create role dump_reader; create role dump_writer"
 
 
 def run(program: str, *arguments: str) -> str:
-    """What one of PostgreSQL's programs prints; it ends well."""
+    """Run one of PostgreSQL's programs, which must succeed. Returns its output."""
     folder = postgres_programs()
     assert folder is not None
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_"))}
@@ -199,7 +199,7 @@ def test_foreign_tables_are_dumped_with_their_options(tmp_path: Path) -> None:
 
 
 def test_roles_are_dumped_the_same(ours: str, postgres: PostgresServer) -> None:
-    """Of the roles that both have."""
+    """The test compares the roles that both have."""
 
     def told(dsn: str, database: str) -> list[str]:
         lines = run("pg_dumpall", "--roles-only", "-d", dsn, "-l", database).splitlines()
@@ -210,7 +210,7 @@ def test_roles_are_dumped_the_same(ours: str, postgres: PostgresServer) -> None:
 
 
 def test_smaller_programs(ours: str) -> None:
-    """What they do is tested with the statements that they send."""
+    """Their effect is tested with the statements that they send."""
     assert run("pg_isready", "-d", ours).endswith(" - accepting connections\n")
     for options in (("--analyze",), ("--analyze-in-stages",), ("-t", "customers", "--full")):
         run("vacuumdb", "--quiet", *options, "-d", ours)

@@ -112,7 +112,7 @@ def both(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> 
 
 
 def _said(session: psycopg.Connection[Any], statements: tuple[str, ...]) -> list[Any]:
-    """What statements of one transaction come to: tags, rows in their order, or the error that ended it."""
+    """Return the results of the statements of one transaction: tags, rows in their order, or the error that ended it."""
     said: list[Any] = []
     try:
         with session.transaction():

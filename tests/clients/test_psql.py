@@ -34,7 +34,7 @@ def environment(options: str = "") -> dict[str, str]:
 
 
 def run(dsn: str, *arguments: str, script: str = "", options: str = "") -> str:
-    """What psql prints, errors among it."""
+    """Return psql's output, errors included."""
     done = subprocess.run(
         command(dsn, *arguments), input=script, env=environment(options), text=True, capture_output=True, check=False
     )

@@ -64,7 +64,7 @@ def _printed(dsn: str, *commands: str) -> str:
 
 @pytest.fixture(scope="module")
 def dsns(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> Iterator[tuple[str, str]]:
-    """Of a member and of a database of its own in PostgreSQL, each with the same objects."""
+    """The connection strings of a member and of a separate database in PostgreSQL, each with the same objects."""
     with (
         local_member(Path(tmp_path_factory.mktemp("described"))) as running,
         postgres.database("described") as database,

@@ -60,7 +60,7 @@ def test_parameters(both: tuple[Connection, Connection], name: str, binary: bool
 
 
 def adapted(value: Any, name: str) -> Any:
-    """What psycopg must be given to send `value` as JSON; everything else it sends by itself."""
+    """Return the object that psycopg needs to send `value` as JSON; it sends all other values without help."""
     if not name.startswith("json") or name == "jsonpath":
         return value
     wrapper = Jsonb if name.startswith("jsonb") else Json

@@ -114,14 +114,14 @@ def _activity(watcher: Connection) -> str:
 
 
 def _logged(caplog: pytest.LogCaptureFixture) -> str:
-    """What the member has logged; the client is in the same process."""
+    """Return the member's log; the client is in the same process."""
     ours = [record for record in caplog.records if not record.name.startswith("psycopg")]
     formatter = logging.Formatter()
     return "\n".join(formatter.format(record) for record in ours)
 
 
 def test_a_password_in_a_role_that_runs(local: LocalMember) -> None:
-    """What is kept is a verifier, and whoever is no superuser does not see even that."""
+    """The catalog stores a verifier, and a role that is not a superuser does not see even that."""
     with local.connect() as admin:
         admin.execute(f"create role dora login password '{MARK}'".encode())
         kept = admin.execute("select rolpassword from pg_authid where rolname = 'dora'").fetchone()

@@ -41,7 +41,7 @@ async def wait_active(cluster: LocalCluster, member: str, pid: int) -> None:
 
 
 async def request_cancel(port: int, pid: int, key: bytes) -> None:
-    """What a driver does: a connection of its own, and waiting for it to close."""
+    """Send a cancel request as a driver does: over a new connection, and wait until it is closed."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(struct.pack("!iiI", 12 + len(key), 80877102, pid) + key)
     assert await reader.read() == b""
@@ -62,7 +62,7 @@ async def test_a_cancel_request_finds_its_session_on_another_member(cluster: Loc
 
 
 async def test_a_wrong_key_cancels_nothing_there_either(cluster: LocalCluster) -> None:
-    """What one member tells another comes in order: when the second cancellation has arrived, the first one has."""
+    """Messages from one member to another arrive in order: when the second cancellation has arrived, the first one has."""
     where = "127.0.0.1", cluster.port_of("m1")
     async with raw_to(*where) as client, raw_to(*where) as fence:
         for each in (client, fence):

@@ -81,7 +81,7 @@ def _check(cluster: LocalCluster, engine: str, placement: str, name: str) -> Non
 
 
 def _held(cluster: LocalCluster) -> dict[str, dict[str, int]]:
-    """What members hold of queries, by member; empty when none of them holds anything."""
+    """Return the counts of what members hold for queries, by member; empty when none of them holds anything."""
     held = {}
     for name, member in cluster.members.items():
         with urllib.request.urlopen(f"http://{member['console']}/status", timeout=30) as answer:

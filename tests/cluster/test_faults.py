@@ -217,7 +217,7 @@ def test_the_initiator_stands_still_and_goes_on(ground: Ground) -> None:
 
 @pytest.mark.parametrize("control", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_connections_of_the_initiator_break(ground: Ground, wire: Wire, control: bool) -> None:
-    """Those by which its rows come, or all; the members live on."""
+    """The connections that carry its rows break, or all of them; the members live on."""
     m1, m2, m3 = ground.three(wire)
     with connect(m1) as connection:
         begin_suspended(connection)

@@ -123,7 +123,7 @@ class Change:
 
 
 def _python_workers(member: MemberProcess) -> list[psutil.Process]:
-    """Those of its Spark: the children of the daemon that forks them."""
+    """Return the Python workers of its Spark: the children of the daemon that forks them."""
     family = [p for p in psutil.Process(member.pid).children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
     daemons = [p for p in family if "engine.executors.spark.worker_daemon" in " ".join(p.cmdline())]
     return [p for p in family if p.ppid() in {daemon.pid for daemon in daemons}]

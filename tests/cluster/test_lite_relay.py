@@ -25,7 +25,7 @@ from wire.verifiers import ScramVerifier
 
 
 class _OtherMembers(AloneMesh):
-    """What the door's member knows of the others."""
+    """The lite member's knowledge of the other members."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
         self._others = [

@@ -44,7 +44,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def members(member: MemberProcess) -> dict[str, tuple[Any, ...]]:
-    """What a member shows of the cluster: a row by id."""
+    """Return a member's view of the cluster: one row for each id."""
     with member.connect() as connection:
         rows = connection.execute("select * from sluice.members order by id").fetchall()
     return {row[0]: row for row in rows}

@@ -1,6 +1,4 @@
-"""`sluice.memory_max` where several members run a statement: each enforces the limit, and the error names the member
-that exceeded it.
-"""
+"""`sluice.memory_max` where several members run a statement: each enforces the limit, and the error's hint names it."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_a_table_that_one_makes_the_other_has(both: tuple[Connection, Connection
 
 
 def _series(console: str) -> dict[str, dict[str, float]]:
-    """Of a scrape: the value of each series by its process, summed over further labels."""
+    """Return the value of each series of a scrape by its process, summed over further labels."""
     with urllib.request.urlopen(f"{console}metrics", timeout=60) as answer:
         families = list(text_string_to_metric_families(answer.read().decode()))
     assert len({family.name for family in families}) == len(families)

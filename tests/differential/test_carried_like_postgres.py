@@ -125,7 +125,7 @@ def pair(
 
 
 def _said(connection: psycopg.Connection[Any], typ: str, value: bytes, *, form: int, out: int) -> bytes | str:
-    """What a parameter comes back as, or the error's SQLSTATE and message."""
+    """Return the value that comes back for a parameter, or the error's SQLSTATE and message."""
     base = typ.partition("(")[0]
     oid = t.array_of(t.BY_NAME[base[:-2]]).oid if base.endswith("[]") else t.BY_NAME[base].oid
     result = connection.pgconn.exec_params(f"select $1::{base}".encode(), [value], [oid], [form], out)

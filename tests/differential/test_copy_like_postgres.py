@@ -24,7 +24,7 @@ def sluice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
 
 @dataclass(frozen=True)
 class Told:
-    """What one COPY came to. error: SQLSTATE, message, detail, hint, context, position."""
+    """The result of one COPY. error: SQLSTATE, message, detail, hint, context, position."""
 
     tag: str | None = None
     sent: tuple[bytes, ...] = ()

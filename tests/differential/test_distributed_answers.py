@@ -65,7 +65,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDatabase
 
 
 def _statements() -> Iterator[Any]:
-    """Those that read a table."""
+    """Return the statements that read a table."""
     for name, text in queries().items():
         yield pytest.param(text.strip().rstrip(";"), "", id=f"tpch-{name}")
     for file in sorted(CORPUS.glob("*.sql")):

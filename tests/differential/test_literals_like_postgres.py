@@ -82,7 +82,7 @@ def test_a_literal_is_read_by_the_settings_of_its_statement(both: tuple[Connecti
 
 
 def test_of_a_table_that_is_changed(both: tuple[Connection, Connection]) -> None:
-    """What a text is compared with is another type then."""
+    """The change gives another type to the column that is compared with the text."""
     steps = (
         "create table changed as select k, k::text t from v where k < 10", *("select k from changed where t = '5'",) * 7,
         "alter table changed rename t to old", "alter table changed add t int default 5",

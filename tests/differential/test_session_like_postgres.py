@@ -28,7 +28,7 @@ Step = Callable[[RawClient], object]
 
 
 async def transcript(client: RawClient, steps: list[Step]) -> list[object]:
-    """What is answered to each step, each of which ends with ReadyForQuery."""
+    """Return the answers to each step, each of which ends with ReadyForQuery."""
     client.transcript.clear()
     for step in steps:
         step(client)

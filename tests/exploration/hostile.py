@@ -27,7 +27,7 @@ from wire.mesh.control_messages import Cancel, Check, CheckResponse, ControlMess
 from wire.mesh.framing import PREFACE, FrameReader
 
 _FINGERPRINT: Final = schema_fingerprint(SCHEMA_MESSAGE)
-#: The number of the stranger's connection, and its name among members.
+#: The number of the attacker's connection, and the attacker's name among members.
 _INTRUDER: Final = 1 << 20
 _OUTSIDER: Final = "z"
 

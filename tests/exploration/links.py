@@ -23,7 +23,8 @@ from server.cluster.membership_actions import Action, Dial
 from server.cluster.mesh_link import LinkOptions, MeshLink
 from wire.mesh.control_messages import Check, ControlMessage, Identity
 
-#: A jump of the clock is half of what a member may be silent, so that nobody takes it for an absence of its own.
+#: A jump of the clock is half of the time that a member may be silent, so that no member takes a jump for its own
+#: pause.
 TIMING: Final = Timing(heartbeat=1.0, failure_after=5.0, forget_after=600.0)
 JUMP_SECONDS: Final = TIMING.failure_after / 2
 

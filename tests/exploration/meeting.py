@@ -26,13 +26,15 @@ from links import JUMP_SECONDS, Accepted, Dialled, Effect, Ended, GivenUp, Links
 from wire.mesh.control_messages import Identity, Members, decode
 from wire.mesh.framing import PREFACE, FrameReader
 
-#: kill: a member's process. off: its machine. restart: where one is gone, at its address; move: at another one. part: a connection
-#: breaks. say: a member says something to another. late: time goes by while something is on its way. leave: a member says goodbye.
+#: kill: a member's process ends. off: its machine is switched off. restart: an ended process starts again at its
+#: address; move: at another one. part: a connection breaks. say: a member sends a message to another. late: time passes
+#: while something is in flight. leave: a member sends a goodbye.
 Incident = Literal["kill", "off", "restart", "move", "part", "say", "late", "leave"]
 INCIDENTS: Final[tuple[Incident, ...]] = ("kill", "off", "restart", "move", "part", "say", "late", "leave")
-#: How often the clock jumps, when nothing else can happen, until all has to be in order: past a silence, and the longest pause.
+#: The number of clock jumps, when nothing else can happen, after which everything must be in order: longer than a
+#: silence and the longest pause.
 _JUMPS: Final = 9
-#: The end of a connection, after which nothing comes: in good order, or it broke.
+#: The end of a connection, after which nothing arrives: closed in good order, or broken.
 _CLOSED: Final = b"closed"
 _BROKEN: Final = b"broken"
 

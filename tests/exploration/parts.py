@@ -38,7 +38,7 @@ from wire.mesh.messages import Open
 
 T = TypeVar("T")
 
-#: Far apart, so that a jump of the clock is past all that was due, or of none.
+#: The limits differ widely, so that a jump of the clock passes a limit clearly or not at all.
 LIMITS: Final = Limits(suspect_seconds=10, echo_seconds=1, early_seconds=30, early_queries=4)
 
 SCHEMA: Final = pa.schema([("row", pa.int64())])
@@ -51,7 +51,7 @@ def body(*rows: int) -> bytes:
     return cast("bytes", batch.serialize().to_pybytes())
 
 
-#: What a batch costs: one row, or so many that it is larger than a window.
+#: The cost of a batch: of one row, or of so many rows that it is larger than a window.
 BATCH_BYTES: Final = len(body(0))
 OVERSIZE_ROWS: Final = 2 * BATCH_BYTES // 8
 

@@ -15,11 +15,12 @@ from engine.runtime.run_inputs import PARTITION_BITS
 
 QUERY: Final = "a:1"
 
-#: crash: a member. part: a control connection breaks. sever: a data connection breaks. cancel: a user wants it to end, at any
-#: member. fail: an instance. close: the portal is closed before its end. unread: a member cannot read its plan.
-#: twin: a task is begun once more while it still runs. cut: an attempt's executor is lost at the end of a message: the attempt
-#: takes that for the end of its input, and the job never hears of it. tick: the clock jumps, which it does as well when nothing
-#: else can happen. unsent: b cannot be reached when the query begins, and a moment later it can; that is not by chance.
+#: crash: a member crashes. part: a control connection breaks. sever: a data connection breaks. cancel: a user cancels
+#: the query, on any member. fail: an instance fails. close: the portal is closed before its end. unread: a member
+#: cannot read its plan. twin: another attempt at a task begins while one still runs. cut: an attempt's executor is lost
+#: at the end of a message: the attempt takes that for the end of its input, and the job never learns of it. tick: the
+#: clock jumps, which it also does when nothing else can happen. unsent: b cannot be reached when the query begins, and
+#: a moment later it can; this is not random.
 Mishap = Literal["crash", "part", "sever", "cancel", "fail", "close", "unread", "twin", "cut", "tick", "unsent"]
 MISHAPS: Final[tuple[Mishap, ...]] = (
     "crash", "part", "sever", "cancel", "fail", "close", "unread", "twin", "cut", "tick", "unsent",

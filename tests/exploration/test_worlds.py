@@ -17,7 +17,7 @@ from support.planting import hunted
 from world import World
 from worlds import HANDSHAKES, HASTY, HASTY_MEETINGS, PATIENT, PATIENT_MEETINGS
 
-#: What each world of the long tests has at least.
+#: The minimum number of states of each world of the long tests.
 STATES = 3_000
 
 

@@ -93,18 +93,19 @@ BROKEN: Final = Cause("40001", "a data connection was lost", echo=True)
 ABORTED: Final = Cause("40001", "the job was aborted: its task failed too often")
 UNREAD: Final = Cause("08P01", "the plan could not be read")
 BROKEN_SQLSTATE: Final = "08006"
-#: How far the clock jumps: past an echo and a question; and how often, when nothing else can happen, until all has to be over:
-#: to ask and to be answered; where there is nobody to ask, past a start that did not come.
+#: The length of a clock jump: longer than the waits for an echo and for a check. Then, the number of jumps, when
+#: nothing else can happen, after which everything must be over: to ask and to be answered; where no member can be
+#: asked, longer than the wait for a start that did not come.
 _JUMP_SECONDS: Final = 11.0
 _JUMPS: Final = 2
 _LONE_JUMPS: Final = 4
-#: Mishaps that somebody tells of, so that all is over without a question or a timeout.
+#: Mishaps that a member reports, so that the query ends without a check or a timeout.
 _TOLD: Final[frozenset[Mishap]] = frozenset({"cancel", "fail", "close", "unread", "unsent"})
 #: Mishaps that a query survives whose streams outlive their connections.
 _OUTLIVED: Final[frozenset[Mishap]] = frozenset({"sever"})
 _FINGERPRINT: Final = schema_fingerprint(SCHEMA_MESSAGE)
 _INITIATOR: Final = 0
-#: Who is not told of the query where that is a mishap.
+#: The member that does not receive the query's start where that is a mishap.
 _UNREACHED: Final = 1
 
 
@@ -136,9 +137,9 @@ class Stream(NamedTuple):
     last: bool = False
 
 
-#: off: not run. ready: wants its stream opened. asking: has asked where. connecting: may connect. opening: has introduced
-#: itself. open. last: has sent everything. done: has ended, which is to be said. ended: has said it. sending: a job, whose
-#: tasks send. over: an attempt at a task, which has ended.
+#: off: does not run. ready: wants its stream opened. asking: has asked where. connecting: may connect. opening: has
+#: introduced itself. open. last: has sent everything. done: has ended, which is not yet reported. ended: has reported
+#: it. sending: a job whose tasks send. over: an attempt at a task that has ended.
 _PHASES: Final = ("off", "ready", "asking", "connecting", "opening", "open", "last", "done", "ended", "sending", "over")
 _RESTING: Final = ("off", "ended", "over")
 
@@ -224,7 +225,7 @@ class World:
         self.lasting = all(sender.instance.lasting for sender in self.senders)
         self.idle = any(sender.instance.idle for sender in self.senders)
         self.running_at = [self.index[sender.instance.member] for sender in self.senders]
-        #: The largest batch that is sent: so much may be granted at once.
+        #: The largest batch that is sent: this much may be granted at once.
         self._largest = max(len(scenario.batch(number, 0)) for number in range(len(scenario.instances)))
         self._probed: set[tuple[str, int]] = set()
 

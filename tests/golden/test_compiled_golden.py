@@ -1,4 +1,4 @@
-"""The SQL that plans compile to, for both engines, read by people: one golden file a plan."""
+"""The SQL to which plans compile, for both engines, for people to read: one golden file for each plan."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """EXPLAIN (DISTSQL) of the RFC's examples (CockroachDB distributed SQL) on given members and topologies.
 
-Read them beside the RFC: Example 1 is its `src -> summer-stage1 -> summer-stage2 -> sortval -> sort -> final`, the joins its
-pictures for hash and mirror ("dup") joins. Tables are pinned, a file a member; most files are not there, so that sizes are what
-is taken for a file out of reach. Those of the joins by lookup and side by side are, since these go by their statistics; so are
-those of `events`, each sorted by k, and of `visits`, which has a folder for each day. Example 2's two cases come out alike: no
-engine's aggregator keeps an order that its input has.
+Read them beside the RFC: Example 1 is its `src -> summer-stage1 -> summer-stage2 -> sortval -> sort -> final`, the
+joins its pictures for hash and mirror ("dup") joins. Tables are pinned, one file for each member. Most files do not
+exist, so their sizes are those that the planner assumes for an unreachable file. The files of the lookup joins and the
+co-located joins exist, because these plans depend on statistics; so do those of `events`, each sorted by k, and of
+`visits`, which has a folder for each day. Example 2's two cases give the same plan: no engine's aggregator preserves
+the order of its input.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The logical plans of statements, as bound and as the passes leave them, in EXPLAIN's words: one golden file a statement.
+"""The logical plans of statements, as bound and after the optimizer passes, as EXPLAIN prints them: one golden file for
+each statement.
 
-Read a pass by the difference between the two plans of a file: conditions that reached a reader, columns that are no longer
-read, sorts put in for an ordering requirement or taken out because nobody can tell.
+The difference between the two plans of a file shows the passes' work: conditions that were pushed down to a reader,
+columns that are no longer read, sorts that were added for an ordering requirement or removed because they have no
+visible effect.
 """
 
 from __future__ import annotations

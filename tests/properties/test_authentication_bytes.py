@@ -1,4 +1,4 @@
-"""Authentication machines and whatever bytes: they grant nothing, and fail with an error that ends the connection."""
+"""Authentication machines with arbitrary bytes: they grant nothing, and fail with an error that ends the connection."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tests put to many files at a time leave out what they leave out one by one, and nothing else.
+"""Predicates that are tested against many files at a time prune the same files as one by one.
 
-Files with random bounds, some of which are not known, cut, equal or of nothing but nulls: the mask over all of them is compared
-with the test of each.
+Files have random bounds, some of which are unknown, truncated, equal or null only: the mask over all of them is
+compared with the test of each.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Files:
         return FileBounds(*counts, pa.array(least, typ), pa.array(greatest, typ))
 
     def told(self, number: int) -> Told:
-        """What is known of one file, as `column_bounds` takes it."""
+        """Return the known bounds of one file, as `column_bounds` takes them."""
 
         def bounds(name: str) -> ColumnBounds | None:
             rows, nulls, least, greatest = self.files[number][name]

@@ -1,4 +1,4 @@
-"""Codecs, for any value: what is encoded reads back the same, here and in psycopg; and any bytes are read or refused.
+"""Codecs for any value: encoded values decode to the same, here and in psycopg; and any bytes are decoded or refused.
 
 psycopg is the independent half: its loaders read our rows, and our receive functions read what its dumpers send.
 """

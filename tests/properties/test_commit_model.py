@@ -1,9 +1,10 @@
-"""Commits against a model of snapshot isolation: sessions on two members that insert, delete, set savepoints, roll back and commit
-in any order, with publication to Delta's log at any moment.
+"""Commits against a model of snapshot isolation: sessions on two members that insert, delete, set savepoints, roll back
+and commit in any order, with publication to Delta's log at any moment.
 
-The model knows what a file holds and nothing of catalogs, decisions and logs. It says what each session sees, at READ COMMITTED and
-REPEATABLE READ, and exactly which transactions get 40001: those that remove a file which another commit has removed. After each
-step every session sees what the model says, and at the end so does whoever opens the catalog anew.
+The model knows the rows of each file, but no catalogs, decisions or logs. It predicts what each session sees, at READ
+COMMITTED and REPEATABLE READ, and exactly which transactions get 40001: those that remove a file which another commit
+has removed. After each step every session sees what the model predicts, and at the end so does a catalog that is opened
+anew.
 """
 
 from __future__ import annotations

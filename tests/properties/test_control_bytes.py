@@ -1,4 +1,6 @@
-"""Whatever bytes a peer sends on a control connection: events, a wish for more, or a refusal; never anything else."""
+"""Arbitrary bytes from a peer on a control connection give events, a request for more bytes, or a refusal; never
+anything else.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COPY's fast ways against its exact ones: rows that Arrow's reader takes apart, columns that Arrow's kernels cast."""
+"""COPY's fast paths against its exact ones: rows that Arrow's reader splits, columns that Arrow's kernels cast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The invariants of credit arithmetic, and of a data connection's two machines, under random interleavings."""
+"""The invariants of credit arithmetic, and of the two state machines of a data connection, under random interleavings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What holds for every model of the engines and all work: more work is never faster, and less of Spark never wins for Spark."""
+"""Properties of the engine choice for every engine model and all work: more work is never faster, and fewer Spark cores
+or a later start of Spark never make Spark win.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What a stored table's log answers is what its rows say: random changes, and after each the same aggregates asked twice, once so
-that the log may answer and once behind a condition that every row passes and that no statistics judge."""
+"""Aggregates that a stored table's log answers equal those computed from its rows: after each random change the same
+aggregates run twice, once so that the log may answer and once behind a condition that every row passes and that
+statistics cannot decide.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever the client sends, the parser gives statements or an SqlError, and never reads the same text two ways."""
+"""For any text the parser returns statements or raises an SqlError, and never reads the same text in two ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever bytes a peer sends, the connection gives messages, asks for more, or says that the protocol was broken."""
+"""For any bytes from a peer, the connection returns messages, asks for more, or reports a protocol violation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def idle() -> Connection:
 
 
 def answer(connection: Connection) -> None:
-    """What a session would say last, so that the next message may come."""
+    """Send the last message that a session would send, so that the next message may come."""
     if connection.state in (State.SIMPLE, State.SYNCING):
         connection.send(m.ReadyForQuery("I"))
 

@@ -1,5 +1,6 @@
-"""Leaving files out never changes an answer: random conditions over tables whose files hold the awkward values, asked twice, once
-so that statistics may answer and once behind IS TRUE, which is not judged."""
+"""Pruning of files never changes an answer: random conditions over tables whose files contain awkward values, run
+twice, once so that statistics may decide and once behind IS TRUE, which statistics do not decide.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """Queries on two and three members, in any order that links allow, with crashes and broken connections.
 
-`tests/query_world.py` says what must hold after every step (nothing runs after its Stop; one Fail at most, and it is the first
-cause that reached the initiator; at most 2N cancels) and at the end (everything was forgotten, everywhere).
+`tests/support/query_world.py` has the invariants after every step (nothing runs after its Stop; one Fail at most, and
+it is the first cause that reached the initiator; at most 2N cancels) and at the end (every member has forgotten
+everything).
 
-Here orders are drawn at random, for several queries and up to four members; `tests/exploration` tries all orders for one query and
-few members, with its streams.
+Here orders are drawn at random, for several queries and up to four members; `tests/exploration` tries all orders for
+one query and few members, with its streams.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from simulated.writing_run import WritingGround
 
 _CHUNK: Final = 16
 _PROGRESS_SECONDS: Final = 5.0
-#: A campaign ends at so many.
+#: The number of failures at which a campaign ends.
 _FAILURES: Final = 10
 Say = Callable[[str], None]
 AnyOutcome = TypeVar("AnyOutcome", Outcome, StorageOutcome)

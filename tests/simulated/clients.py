@@ -27,9 +27,9 @@ from simulated.tasks import in_tasks
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 
-#: What `sluice.spool_limit` is to them: bytes.
+#: The clients' `sluice.spool_limit`, in bytes.
 SPOOL_LIMIT: Final = 64 << 10
-#: asking: not over yet. whole: it read to the end. left: it closed early. cancelled: somebody ended the statement.
+#: asking: not over yet. whole: it read to the end. left: it closed early. cancelled: the statement was cancelled.
 #: failed: an error.
 State = Literal["asking", "whole", "left", "cancelled", "failed"]
 

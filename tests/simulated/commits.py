@@ -20,7 +20,7 @@ from engine.catalog.store.transaction import SessionCatalog
 from simulated.history import History, Request, Transaction, Violation
 from simulated.stage import Process, Stage
 
-#: So few that there is often one more who waits.
+#: The maximum number of transactions in a group, so small that another client often has to wait.
 _GROUP_MAX: Final = 3
 _LEAVES: Final = 0.08
 

@@ -40,10 +40,11 @@ from simulated.stage import Stage
 
 T = TypeVar("T")
 _SECTOR: Final = 512
-#: How often a change fails while the disk is bad.
+#: The probability that a change fails while the disk is bad.
 _FAILS: Final = 0.3
 _ERRORS: Final = (errno.ENOSPC, errno.ENOSPC, errno.EIO)
-#: What libraries have read of logs, by a digest of their files. delta-rs took a quarter of a run to read the same files again.
+#: The results of libraries that have read logs, by a digest of the files. delta-rs took a quarter of a run to read the
+#: same files again.
 _READ: Final[WeightedLruCache[Hashable, Any]] = WeightedLruCache(256)
 
 

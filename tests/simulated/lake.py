@@ -39,7 +39,7 @@ from engine.statements.shared.terms import Terms
 from simulated.sources import RememberedAnswers
 from wire.types.text_settings import InputSettings
 
-#: What a session would tell: 2023-11-14 22:13:20 UTC.
+#: The time that a session would provide: 2023-11-14 22:13:20 UTC.
 BINDINGS: Final = Bindings(context={"now": 1_700_000_000_000_000, "statement_timestamp": 1_700_000_000_000_000})
 _PLANS: Final = 4096
 #: In plans as they are remembered.

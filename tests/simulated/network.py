@@ -25,9 +25,9 @@ from typing import Any, Final
 from simulated.world import Process, World
 
 _SOCKET_BYTES: Final = 64 << 10
-#: How often a reader is given less than there is.
+#: The probability that a reader receives less than has arrived.
 _IN_PIECES: Final = 0.15
-#: How often a fragile connection breaks when it is read.
+#: The probability that a fragile connection breaks when it is read.
 _BREAKS: Final = 0.25
 _RESET: Final = "Connection reset by peer"
 

@@ -19,7 +19,7 @@ from engine.common.pool_calls import Call, Pool, run, with_future
 from simulated.world import Process
 
 T = TypeVar("T")
-#: What a call takes, at least and at most, in seconds.
+#: The minimum and maximum duration of a call, in seconds.
 _CALL: Final = (20e-6, 2e-3)
 
 

@@ -28,7 +28,7 @@ from simulated.verdict import judge, left_over, strangers, too_many_cancels
 from simulated.world import World
 from wire.dataclass import dataclass
 
-#: Virtual seconds that a phase may take, at most.
+#: The maximum duration of each phase, in virtual seconds.
 _MEET: Final = 30.0
 ANSWER: Final = 120.0
 _REST: Final = 60.0

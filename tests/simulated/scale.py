@@ -29,9 +29,9 @@ from simulated.statements import ask
 from wire.dataclass import dataclass
 
 _LATENCY: Final = (1e-4, 1e-3)
-#: For how many heartbeats members are left alone.
+#: The number of heartbeats for which members are idle.
 _IDLE: Final = 20
-#: Within how many virtual seconds all clients come.
+#: The number of virtual seconds within which all clients come.
 _COME: Final = 10.0
 _MEET: Final = 300.0
 

@@ -17,15 +17,17 @@ from simulated.member import TIMING
 from simulated.statements import Asked, ask
 from wire.dataclass import dataclass
 
-#: kill: SIGKILL; power: the whole host; leave: SIGTERM. Those come again, or not. pause: SIGSTOP for a while. cut: all connections
-#: of two members are reset; cut one: a single one is. fragile: those that carry streams are reset again and again, for a while.
-#: part: a partition, for a while. slow: a member's network, for a while. full: the disk of its spool, for a while.
+#: kill: SIGKILL; power: the whole host; leave: SIGTERM. The member of these may start again. pause: SIGSTOP for a
+#: while. cut: all connections of two members are reset; cut one: a single one is. fragile: those that carry streams are
+#: reset again and again, for a while. part: a partition, for a while. slow: a member's network, for a while. full: the
+#: disk of its spool, for a while.
 Kind = Literal["kill", "power", "leave", "pause", "cut", "cut one", "fragile", "part", "slow", "full"]
-#: How many times as long everything takes to and from a member whose network is slow; between two of them, the square of it.
+#: The factor by which everything to and from a member with a slow network takes longer; between two of them, its
+#: square.
 SLOWNESS: Final = 40.0
 
 _SIZES: Final = (2, 2, 2, 3, 3, 3, 3, 3, 3, 4, 4, 5)
-#: One cluster in so many is large.
+#: One cluster in this many is large.
 _LARGE: Final = 500
 _LATENCIES: Final = ((2e-5, 2e-4), (1e-4, 3e-3), (1e-3, 4e-2))
 _HORIZONS: Final = (0.003, 0.03, 0.3, 1.5)

@@ -33,7 +33,7 @@ class Asked:
 _Make = Callable[[Random], str]
 _SMALL: Final = (0, 3, 10, 40)
 _REPERTOIRE: Final = 100
-#: How often a statement is of the repertoire.
+#: The probability that a statement comes from the repertoire.
 _KNOWN: Final = 0.97
 
 

@@ -29,9 +29,9 @@ from simulated.writers import COLUMNS, RETENTION, TABLES, path_below, rows
 from wire.dataclass import dataclass
 
 CATALOG: Final = "catalog.sqlite"
-#: Files that each table has at first.
+#: The number of files that each table has at first.
 _FILES: Final = 3
-#: More than anything is kept for.
+#: Longer than any retention.
 AGE_SECONDS: Final = RETENTION + DROPPED_SECONDS + 2 * TOUCH_SECONDS
 #: When files are made, by their names, and how far the next ones are from it: nanoseconds since 1970.
 _EPOCH, _TICK = 1_700_000_000_000_000_000, 1_000_000

@@ -27,11 +27,11 @@ from wire.dataclass import dataclass
 
 _MEMBERS: Final = (1, 2, 2)
 _STEPS: Final = 3000
-#: How often, of the steps, something happens; and how often at most in a run.
+#: The probability that a step is followed by a mishap; and the maximum number of mishaps in a run.
 _KILLS, _POWER_FAILURES, _BAD_DISKS, _AGES = 0.006, 0.005, 0.006, 0.01
 _MISHAPS: Final = 3
 _BAD_STEPS: Final = (12, 12, 60)
-#: How often the clients of a member commit after each statement.
+#: The probability that the clients of a member commit after each statement.
 _BRIEF: Final = 0.4
 
 

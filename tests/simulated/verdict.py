@@ -22,13 +22,13 @@ from engine.statements.shared.fault_policy import REPEATS_MAX, Policy
 from simulated.clients import SPOOL_LIMIT, Question
 from simulated.member import SimulatedMember
 
-#: A member or a connection was lost; a member ends; a disk is full.
+#: SQLSTATEs of a query when a member or a connection was lost, a member shuts down, or a disk is full.
 _EXCUSED: Final = frozenset(("40001", "57P01", "53100"))
-#: A task of which rows had been read died, and said so.
+#: SQLSTATE of a query when a task died of which rows had been read, and reported it.
 _TASK_DIED: Final = "58030"
-#: A topology has no way for this plan: it is refused before anything begins.
+#: SQLSTATE of a plan for which a topology has no path: it is refused before anything begins.
 _REFUSED: Final = frozenset(("0A000", "53400", "55000"))
-#: How often a query may be repeated.
+#: The maximum number of repetitions of a query.
 _REPEATS: Final[Mapping[Policy, float]] = {"fail": 0, "spool": 0, "local": 1, "retry": REPEATS_MAX, "wait": math.inf}
 
 

@@ -41,9 +41,10 @@ Event = Callable[[], object]
 #: To the type checker every method of it is abstract; nobody calls those that are not here.
 _Loop: Any = asyncio.AbstractEventLoop
 
-#: What a turn of a process takes, at least and at most, in seconds.
+#: The minimum and maximum duration of a turn of a process, in seconds.
 _TURN: Final = (5e-6, 60e-6)
-#: How often the tasks of a dead process are cancelled, since some begin others when they end, and how long they have each time.
+#: How many times the tasks of a dead process are cancelled, since some start others when they end, and how long they
+#: may run each time.
 _BURIALS: Final = 5
 _BURIAL_SECONDS: Final = 5.0
 

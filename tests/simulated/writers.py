@@ -40,7 +40,7 @@ from wire.types import pg_types as t
 
 TABLES: Final = ("t", "u")
 COLUMNS: Final = (TableColumn("a", st.of(t.INT4), 1), TableColumn("b", st.of(t.TEXT), 2))
-#: A commit met another one: what may always happen.
+#: The error of a commit that conflicts with another one, which may always happen.
 _CONFLICTS: Final = (SerializationFailure, UndefinedTable)
 #: What may be told while the disk is bad, or where so much time has passed that the folder of a table is gone.
 _EXCUSED: Final = (DiskFull, IoError, DataCorrupted)

@@ -1,4 +1,4 @@
-"""The JVM of a test process: its tenants follow each other, and find nothing of the one before."""
+"""The JVM of a test process: its tenants follow one another, and find nothing of earlier ones."""
 
 from __future__ import annotations
 

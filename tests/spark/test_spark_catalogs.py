@@ -1,4 +1,4 @@
-"""Tables of Spark's own catalogs, imported: its session's, and a JDBC one over a database in the JVM's memory."""
+"""Imported tables of Spark's own catalogs: the session catalog, and a JDBC catalog over a database in the JVM's memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structs and maps of files on Spark: what its tasks read through DuckDB is what the local engine gives."""
+"""Structs and maps of files on Spark: its tasks, which read them through DuckDB, return the same as the local engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EXPLAIN ANALYZE on Spark: what operators gave, where Spark's plan says it, and nothing where it does not."""
+"""EXPLAIN ANALYZE on Spark: the operators' row counts where Spark's plan has them, and nothing where it does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark's tasks that read an object store through DuckDB: the same rows as in process, and no secret told."""
+"""Spark's tasks that read an object store through DuckDB: the same rows as in process, and no secret revealed."""
 
 from __future__ import annotations
 

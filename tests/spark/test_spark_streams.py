@@ -1,4 +1,6 @@
-"""Fragments on a real Spark: both ways out, order, credits, cancel at every stage, tasks that fail, and nothing left."""
+"""Fragments on a real Spark: both output paths, order, credits, cancel at every stage, failing tasks, and nothing left
+behind.
+"""
 
 from __future__ import annotations
 

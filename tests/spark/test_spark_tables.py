@@ -1,4 +1,4 @@
-"""Files as tables on Spark: whatever types Parquet has, and text formats whose bad values are errors."""
+"""Files as tables on Spark: all of Parquet's types, and text formats whose invalid values are errors."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ lines",,,,f
 
 
 async def test_nan_is_found_beside_numbers(spark: SparkExecutor, tmp_path: Path) -> None:
-    """What Parquet tells of a row group leaves NaN out; what its dictionary tells has two zeros."""
+    """Parquet's statistics of a row group leave out NaN; its dictionary has two zeros."""
     path = tmp_path / "floats.parquet"
     floats = pa.array([math.nan, 1.0, -0.0, -0.0])
     pq.write_table(pa.table({"f": floats, "r": floats.cast(pa.float32())}), path, row_group_size=2)
@@ -230,7 +230,7 @@ async def test_a_stored_table_gives_back_what_was_written(spark: SparkExecutor, 
 
 
 async def test_columns_that_folders_say(spark: SparkExecutor, tmp_path: Path) -> None:
-    """As the local engine reads them; every value is taken as text first."""
+    """The columns are those of the local engine; every value is read as text first."""
     files = []
     for raw in ("01", "a%2Fb", "x y", "x=y", "__HIVE_DEFAULT_PARTITION__", "ü"):
         folder = tmp_path / f"k={raw}" / "n=7"

@@ -1,4 +1,4 @@
-"""Statements that change tables with Spark's tasks as the writers: what is there afterwards, and that nothing else is."""
+"""Statements that change tables with Spark's tasks as writers: the tables afterwards, and that no other files are left."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_rows_of_many_types_are_those_that_were_read(
 def test_files_of_sparks_own_writer_say_what_ours_do(
     member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]], jobs: list[int]
 ) -> None:
-    """Of the same rows, once by Spark alone and once by tasks with the sink, which a check makes necessary."""
+    """The same rows are written once by Spark alone and once by tasks with the sink, which a check makes necessary."""
     rows = """select o_orderkey k, (o_orderkey % 100)::int2 i, o_totalprice n, o_orderdate d, o_comment s,
         o_orderdate + time '12:34:56.789012' w, (o_orderdate + time '23:00:00')::timestamptz z,
         nullif(o_orderkey % 3, 1) = 0 b, case when o_orderkey > 5 then date '0044-03-15' else '9999-12-31' end old,
@@ -148,7 +148,7 @@ def test_files_of_sparks_own_writer_say_what_ours_do(
 
 
 def widest(table: Table) -> dict[str, Any]:
-    """What the files' statistics say, put together."""
+    """Return the combined statistics of the files."""
     assert table.storage is not None
     told = [json.loads(file.statistics, parse_float=Decimal) for file in table.storage.added]
     whole: dict[str, Any] = {"rows": sum(one["numRecords"] for one in told)}

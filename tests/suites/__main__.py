@@ -1,4 +1,4 @@
-"""`python -m suites [NAME ...] [--against sluice|postgres|both] [--write]`: run suites, compare, tell."""
+"""`python -m suites [NAME ...] [--against sluice|postgres|both] [--write]`: run suites, compare and report."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""asyncpg's own tests, from its source distribution, run against the released package in an environment of the suite's own: the
-source has the tests and no compiled protocol. With PGHOST they use the server that is there instead of starting one."""
+"""asyncpg's own tests, from its source distribution, run against the released package in the suite's own environment,
+because the source has the tests but no compiled protocol. With PGHOST they use the given server instead of starting
+one.
+"""
 
 from __future__ import annotations
 

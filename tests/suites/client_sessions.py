@@ -1,4 +1,5 @@
-"""A session each with clients whose authors publish no suite for a server: what stands in `sessions/`, run with the real driver.
+"""One session each with clients whose authors publish no test suite for a server: the files in `sessions/`, run with
+the real driver.
 
 odbc_session.py      psqlODBC through unixODBC and pyodbc
 jdbc_session.py      pgjdbc, driven by Py4J, in this project's environment

@@ -1,13 +1,13 @@
-"""A suite's run here beside the one on PostgreSQL: which tests must pass, which do not, and why not.
+"""The comparison of a suite's run here with the one on PostgreSQL: which tests must pass, which do not, and why not.
 
-Reasons stand in `reasons/NAME.toml`, NAME the suite's or its family's, reviewed by people:
+Reasons are in `reasons/NAME.toml`, where NAME is the suite's or its family's; people review them:
 
     [[reason]]
     why = "rows are not locked: ..."          # what a user reads
     tests = ["*::test_for_update*"]           # fnmatch over names
-    says = "could not obtain lock"            # if given: a regular expression that is found in what the test said
+    says = "could not obtain lock"            # if given: a regular expression that matches the test's output
 
-The first that fits a failure is its reason.
+The first reason that matches a failure applies.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""dbt-postgres's adapter tests: `tests/functional/adapter` of its source distribution, which run what
-dbt-tests-adapter has for every adapter.
+"""dbt-postgres's adapter tests: `tests/functional/adapter` of its source distribution, which run the tests of
+dbt-tests-adapter for every adapter.
 
-An environment of its own: dbt pins much. psycopg2 is the driver. Each test class makes a schema and a dbt project, runs dbt
-commands in it and compares tables. The roles that its tests of grants name (test.env.example) are made before.
+They have their own environment, because dbt pins many packages. psycopg2 is the driver. Each test class makes a schema
+and a dbt project, runs dbt commands in it and compares tables. The roles that its tests of grants name
+(test.env.example) are created before.
 """
 
 from __future__ import annotations

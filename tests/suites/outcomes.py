@@ -1,4 +1,4 @@
-"""What became of each test of a run, as pytest tells it in JUnit's XML."""
+"""The outcome of each test of a run, from pytest's report in JUnit's XML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table in docs/compatibility.md, written from what the last kept run of each suite found (`results/NAME.json`)."""
+"""The table in docs/compatibility.md, written from the results of each suite's last stored run (`results/NAME.json`)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""pgbench, from PostgreSQL's own package: a mode a test. Each way to initialise, and each built-in script in each protocol.
+"""pgbench, from PostgreSQL's own package: each mode is a test. Modes are each way to initialise, and each built-in
+script in each protocol.
 
-A mode passes when pgbench ends with status 0 and says that no transaction failed; tpcb-like also when branches, tellers and
-accounts have the same sum afterwards (TPC-B's condition of consistency). One client: several that change the one row of
-pgbench_branches get 40001 here where PostgreSQL lets them wait (docs/compatibility.md, isolation).
+A mode passes when pgbench ends with status 0 and reports no failed transaction; tpcb-like also requires that branches,
+tellers and accounts have the same sum afterwards (TPC-B's condition of consistency). There is one client: several that
+change the one row of pgbench_branches get 40001 here where PostgreSQL lets them wait (docs/compatibility.md,
+isolation).
 """
 
 from __future__ import annotations

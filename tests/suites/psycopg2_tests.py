@@ -1,5 +1,6 @@
-"""psycopg2's own tests, from its source distribution, run over the binary package of the same version. They read where to connect
-from PSYCOPG2_TESTDB_*."""
+"""psycopg2's own tests, from its source distribution, run over the binary package of the same version. They read the
+connection parameters from PSYCOPG2_TESTDB_*.
+"""
 
 from __future__ import annotations
 

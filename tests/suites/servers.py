@@ -1,6 +1,7 @@
 """The two servers that suites run against, each new and empty: a member as `sluice serve` runs it, and PostgreSQL 15.
 
-Both have a database `sluice` and a superuser `tester` who needs no password, so that a suite is told the same of both.
+Both have a database `sluice` and a superuser `tester` who needs no password, so that a suite gets the same parameters
+for both.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Server:
     database: str = "sluice"
 
     def url(self, driver: str) -> str:
-        """As SQLAlchemy writes it."""
+        """The URL, as SQLAlchemy writes it."""
         return f"postgresql+{driver}://{self.user}@{self.host}:{self.port}/{self.database}"
 
     def environment(self) -> dict[str, str]:
@@ -40,7 +41,7 @@ class Server:
         }  # fmt: skip
 
     def execute(self, *statements: str) -> None:
-        """What a suite's authors say is to be there before it runs."""
+        """Run statements that create what a suite's authors require before it runs."""
         with psycopg.connect(
             host=self.host, port=self.port, user=self.user, dbname=self.database, autocommit=True
         ) as connection:

@@ -1,8 +1,9 @@
-"""SQLAlchemy's dialect compliance suite: `sqlalchemy.testing.suite` with SQLAlchemy's own requirements of PostgreSQL, from its
-source distribution, whose test/dialect/test_suite.py runs exactly it; over psycopg and over asyncpg.
+"""SQLAlchemy's dialect compliance suite: `sqlalchemy.testing.suite` with SQLAlchemy's own requirements of PostgreSQL,
+from its source distribution, whose test/dialect/test_suite.py runs exactly it; over psycopg and over asyncpg.
 
-The version is the one that the project's environment has, and runs in that environment: its pytest, psycopg and asyncpg are what
-the suite asks for. Before it runs there is a schema `test_schema` (README.unittests.rst, "Database Configuration").
+The version is the one of the project's environment, and the suite runs in that environment, whose pytest, psycopg and
+asyncpg are those that it requires. It needs a schema `test_schema`, which is created before (README.unittests.rst,
+"Database Configuration").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a suite is, to the runner."""
+"""The definition of a suite, as the runner uses it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where suites are unpacked and run: `build/suites/`, which is not committed and is kept between runs.
+"""The folder in which suites are unpacked and run: `build/suites/`, which is not committed and is kept between runs.
 
-Packages come from the registry that pip is configured for, each at one version, as source distributions, since wheels carry no
-tests. What a suite needs and the project does not is installed into an environment of the suite's own.
+Packages come from the registry that pip is configured for, each at one version, as source distributions, since wheels
+contain no tests. Packages that a suite needs and the project does not are installed into the suite's own environment.
 """
 
 from __future__ import annotations

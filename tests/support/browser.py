@@ -16,11 +16,12 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect, sy
 
 from support.packages import require
 
-#: What Chromium itself reports of answers that are no success and of channels that break off. Tests bring these about.
+#: Chromium's own messages about responses with an error status and about broken connections. Tests cause these on
+#: purpose.
 _EXPECTED: Final = ("Failed to load resource", "WebSocket connection to")
 
 
-#: What ends the wait for something that must come to pass, in milliseconds; it says nothing about speed.
+#: The timeout for something that must happen, in milliseconds; it is no statement about speed.
 _PATIENCE_MS: Final = 60_000
 expect.set_options(timeout=_PATIENCE_MS)
 

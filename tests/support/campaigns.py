@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import pytest
 
-#: The part of a campaign that runs is one of so many.
+#: A run includes one of this many parts of a campaign.
 PARTS: Final = int(os.environ.get("CAMPAIGNS", "1"))
 
 _Case = TypeVar("_Case")

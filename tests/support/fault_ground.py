@@ -27,11 +27,12 @@ from wire.mesh.framing import PREFACE
 FILES = 6
 ROWS_A_FILE = 100_000
 ROWS = FILES * ROWS_A_FILE
-#: What keeps every member at work for longer than any test.
+#: A query that keeps every member busy for longer than any test.
 ENDLESS = "select count(*) from t a join t b on a.x % 10 = b.x % 10 where a.x * b.x % 7 = 3"
 _CONTROL = PREFACE + HELLO_KIND.to_bytes(2, "big")
 _NONE: Mapping[str, str] = {}
-#: For members of which one is made to stand still: so that it is lost soon, and those that a busy machine delays are not.
+#: For members of which one is paused: the timeout is such that it is lost soon, and that members that are delayed by a
+#: busy machine are not.
 STRICT: Mapping[str, str] = {"failure_after": "5"}
 _SETTINGS = "-c sluice.engine=local -c sluice.distribution=always"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-#: Conditions and values that would be errors of some row, were a part of theirs not to keep the other from it.
+#: Conditions and values that would raise an error for some row if a part of them did not prevent it.
 _GUARDED_CONDITIONS: Final = (
     "z <> 0 and 10 / z > 0",
     "z = 0 or 10 / z > 0",

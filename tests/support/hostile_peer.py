@@ -21,7 +21,7 @@ from wire.mesh.control_channel import ControlChannel, Established, Introduced, R
 from wire.mesh.control_messages import NONCE_BYTES, Cancel, Goodbye, Identity, Start
 
 NAME = "stranger"
-#: Of incarnations and of queries: none is used twice in a process.
+#: Numbers of incarnations and of queries: none is used twice in a process.
 _NUMBERS = count(1)
 
 

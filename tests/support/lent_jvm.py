@@ -17,10 +17,10 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
-#: Settings that say where a tenant's files are. Java's options are among them: they name the file that configures the log, which
-#: stays that of the first tenant.
+#: Settings that name a tenant's folders and files. Java's options are among them: they name the file that configures
+#: the log, which stays that of the first tenant.
 _OF_DIRECTORIES: Final = frozenset({"spark.local.dir", "spark.sql.warehouse.dir", "spark.driver.extraJavaOptions"})
-#: A context reads these anew.
+#: Settings that each new context reads again.
 _OF_CONTEXTS: Final = frozenset({"spark.master", "spark.sql.shuffle.partitions"})
 
 

@@ -12,7 +12,7 @@ import psutil
 
 from support.member_process import MemberProcess, wait_until
 
-#: Of the counters, those that say what is kept for later and not what is in use.
+#: Counters of what is cached for later and not in use.
 _KEPT = {
     ("statements", "cached"),
     ("statements", "cached_bytes"),
@@ -46,7 +46,7 @@ _KEPT = {
     ("spark", "tasks_done"),
     ("spark", "tasks_failed"),
 }
-#: Rooms whose counters tell of the past, or of the process as a whole.
+#: Packages whose counters are about the past, or about the process as a whole.
 _PAST = {"logins", "stalls", "memory"}
 
 

@@ -14,9 +14,10 @@ from typing import Final
 
 from support.answers import Answer, Connection, ask, differences
 
-#: No statement of a client may come to these: ours to mend, a lost session, a shutdown or a timeout.
+#: SQLSTATEs that no client's statement may end with: internal errors, a lost session, a shutdown or a timeout.
 BROKEN: Final = ("XX", "08", "57")
-#: What a query that PostgreSQL answers may be refused with: what is not supported, and numerics of more than 38 digits.
+#: SQLSTATEs with which a query that PostgreSQL answers may be refused: not supported, and numerics of more than 38
+#: digits.
 HONEST: Final = ("0A000", "22003")
 
 

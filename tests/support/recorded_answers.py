@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from support.answers import Answer, Connection, ask, differences
 
-#: What to do with a statement that is recorded: believe the record, compare it with the server's answer, or replace it.
+#: The use of a recorded answer: trust it, compare it with the server's answer, or replace it.
 Mode = Literal["believe", "compare", "rewrite"]
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 
-#: A line for each: after how many seconds, the fault, what was reached. Of this process, and of those that ran tests for it.
+#: One line for each measurement: the seconds, the fault, the state that was reached. Of this process, and of those that
+#: ran tests for it.
 MEASURED: list[str] = []
 
 

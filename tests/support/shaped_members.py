@@ -27,9 +27,9 @@ from server.member import Member
 from support.member_process import wait_until
 
 Connection = psycopg.Connection[tuple[Any, ...]]
-#: How many rows a batch may have at most: one draws anew for each batch. None: as it was.
+#: The maximum number of rows of a batch, of which one is drawn for each batch. None: as it was.
 _SIZES: Final = (1, 2, 3, 7, 100, None)
-#: Of so many batches one is followed by an empty one.
+#: One in this many batches is followed by an empty one.
 _EMPTY: Final = 4
 
 

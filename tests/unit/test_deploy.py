@@ -1,4 +1,4 @@
-"""The deployment of members: an image that has what it runs with and no more, a unit of systemd, a chart."""
+"""The deployment of members: an image that contains what it needs to run and no more, a systemd unit, a chart."""
 
 from __future__ import annotations
 

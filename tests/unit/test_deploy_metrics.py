@@ -1,6 +1,6 @@
-"""The dashboard and the alerts in `deploy/` ask for metrics and labels that there are, in expressions that are whole.
+"""The dashboard and the alerts in `deploy/` use metrics and labels that exist, in well-formed expressions.
 
-There is no parser of PromQL among the libraries, so this reads tokens: parentheses match, every name is a known function, keyword,
+None of the libraries parses PromQL, so this reads tokens: parentheses match, every name is a known function, keyword,
 label or metric of `docs/metrics.md`, histograms and counters have the suffixes of their samples.
 """
 

@@ -1,4 +1,6 @@
-"""The command line and a member do not import what they do not need yet: a list holds on every machine, a time does not."""
+"""The command line and a member do not import modules before they need them. The test compares lists of modules, which
+are the same on every machine, not times.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The documents agree with the working copy: what they name exists, and what they index is complete.
 
-Checked are the index of ADRs, the paths in CONTRIBUTING.md, `make` targets in all documents, and relative links with their anchors.
-Anchors are formed as code hosts form them: in lower case, without punctuation, blanks as hyphens.
+The test checks the index of ADRs, the paths in CONTRIBUTING.md, `make` targets in all documents, and relative links
+with their anchors. Anchors are formed as code hosts form them: in lower case, without punctuation, blanks as hyphens.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def test_copies(connect: Connect, jdbc: Jdbc) -> None:
 
 
 def _heard(connection: Any, milliseconds: int) -> list[tuple[str, str, int]]:
-    """What PGConnection.getNotifications gives after at most so long; 0 is for ever."""
+    """Return the result of PGConnection.getNotifications with this timeout; 0 waits for ever."""
     found = connection.getNotifications(milliseconds)
     return [(one.getName(), one.getParameter(), one.getPID()) for one in found or ()]
 

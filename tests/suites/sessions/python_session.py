@@ -1,4 +1,6 @@
-"""Libraries of Python that bring a driver or a way to ask of their own: ADBC, connectorx, pandas, polars, ibis, pgcli."""
+"""Python libraries that have their own driver or their own way to run queries: ADBC, connectorx, pandas, polars, ibis,
+pgcli.
+"""
 
 from __future__ import annotations
 
@@ -207,7 +209,7 @@ def test_pgcli(tmp_path: Path) -> None:
 
 
 def test_pgcli_completes() -> None:
-    """What its completer asks: tables, columns, functions, types, foreign keys."""
+    """Runs the queries of its completer: tables, columns, functions, types, foreign keys."""
     from pgcli.pgexecute import PGExecute
 
     words = {**_WORDS, "port": int(_WORDS["port"])}

@@ -1,4 +1,4 @@
-"""Records of sqllogictest files, as PostgreSQL is asked them (`corpora.sqllogictest`)."""
+"""Records of sqllogictest files, as they are sent to PostgreSQL (`corpora.sqllogictest`)."""
 
 from __future__ import annotations
 

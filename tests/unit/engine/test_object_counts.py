@@ -1,6 +1,7 @@
-"""What clients do leaves nothing behind: of no type of ours are there more objects after many rounds than after a few.
+"""Clients leave no objects behind: after many rounds no type of ours has more objects than after a few.
 
-Memory is not asked: allocators and caches make of it what they like. What caches keep is made so little here that it is soon full.
+The test does not measure memory, which depends on allocators and caches. Caches are made so small here that they are
+soon full.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Query ids: no two of a member's are alike, whatever its clock says."""
+"""Query ids: no two of a member are equal, whatever its clock says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster's secret that nobody has given: made once, whole, for its owner alone."""
+"""A cluster's secret that was not configured: it is created once, completely, and readable by its owner only."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""docker-compose.yml: it says what the compose specification takes, and what it tells the members they understand.
+"""docker-compose.yml: it conforms to the compose specification, and members understand the configuration in it.
 
-Where `docker-compose` is installed, it reads the file too. `tests/cluster/test_compose_topology.py` runs it as processes.
+Where `docker-compose` is installed, it reads the file too. `tests/cluster/test_compose_topology.py` runs the services
+as processes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Logins of the console: bounded, ended by two clocks; which requests are meant for the server, and come from its own page."""
+"""Logins of the console: their number is limited, and two timeouts end them; which requests are meant for the server
+and come from its own page.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Cursors moved by query id from other sessions: of the same member, and of another one over messages that go through bytes.
+"""Cursors moved by query id from other sessions: of the same member, and of another one over messages that are encoded
+and decoded.
 
 The engine is the test engine over DuckDB; its query ids are of m1, where the cursors are declared.
 """

@@ -1,4 +1,4 @@
-"""The demo's printing of results, and what it leaves for the console to show."""
+"""The demo's printing of results, and the statements that it leaves for the console to show."""
 
 from __future__ import annotations
 

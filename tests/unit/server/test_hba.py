@@ -1,4 +1,4 @@
-"""The rules of authentication: what is read, what fits, what is refused and where."""
+"""The rules of authentication: how they are parsed, which one matches, and which errors name the line."""
 
 from __future__ import annotations
 

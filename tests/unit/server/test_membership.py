@@ -1,4 +1,4 @@
-"""Membership: the machine by itself, on a clock of the test's own, and links over real sockets in one process."""
+"""Membership: the state machine alone, on the test's own clock, and links over real sockets in one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large pages are while others hold what was encoded for clients that do not read."""
+"""The size of pages while other sessions hold encoded output for clients that do not read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of statements: what a session reads, plans, runs and has suspended, and the history of what has ended."""
+"""Records of statements: what a session parses, plans, runs and has suspended, and the history of ended statements."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_the_innermost_savepoint_of_a_name_counts() -> None:
 
 
 async def interrupted(work: Callable[[Interrupts], object]) -> BaseException | None:
-    """What a task raises that runs `work`, an async function of its interrupts."""
+    """Return the exception of a task that runs `work`, an async function of its interrupts."""
     box: list[Interrupts] = []
 
     async def run() -> None:
@@ -274,7 +274,7 @@ async def test_the_registry_cancels_whom_the_key_names() -> None:
 
 
 def test_records_are_written_with_their_fields() -> None:
-    """As `select (1, 'a b', (2.50, null))`."""
+    """The value is that of `select (1, 'a b', (2.50, null))`."""
     inner = SqlType(t.RECORD, fields=(("f1", numeric(3, 2)), ("f2", SqlType(t.TEXT))))
     typ = SqlType(t.RECORD, fields=(("f1", SqlType(t.INT4)), ("f2", SqlType(t.TEXT)), ("f3", inner)))
     record = {"f0": 1, "f1": "a b", "f2": {"f0": Decimal("2.50"), "f1": None}}

@@ -1,4 +1,6 @@
-"""A client's turns: what it said without having learnt anything in between (`engine.contracts.sessions.Client.turn`)."""
+"""A client's turns: the messages that it sent without having received an answer in between
+(`engine.contracts.sessions.Client.turn`).
+"""
 
 from __future__ import annotations
 

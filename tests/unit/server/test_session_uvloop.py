@@ -1,4 +1,4 @@
-"""The loop that a member runs on where it can: sessions behave on uvloop as on asyncio's own loop."""
+"""The event loop that a member uses where it is available: sessions behave on uvloop as on asyncio's own loop."""
 
 from __future__ import annotations
 

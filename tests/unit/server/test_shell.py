@@ -1,4 +1,4 @@
-"""Parts of `sluice sql` that need no server: input taken apart, results as text, completion."""
+"""Parts of `sluice sql` that need no server: splitting of input, results as text, completion."""
 
 from __future__ import annotations
 

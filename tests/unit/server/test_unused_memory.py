@@ -1,4 +1,4 @@
-"""What the C library keeps of what was freed goes back to the system."""
+"""Freed memory that the C library retains is returned to the system."""
 
 from __future__ import annotations
 

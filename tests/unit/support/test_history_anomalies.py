@@ -1,4 +1,4 @@
-"""The checker of histories finds each anomaly in a history made by hand that has it, and none in one that has none."""
+"""The checker of histories finds each anomaly in a handmade history that has it, and none in one that has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a series grows, as the soak decides it."""
+"""The soak's decision whether a series grows."""
 
 from __future__ import annotations
 

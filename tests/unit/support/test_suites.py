@@ -1,4 +1,4 @@
-"""The frame of other authors' suites: reports are read, runs are compared, every failure needs a reason."""
+"""The framework for other authors' suites: reports are parsed, runs are compared, every failure needs a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a table of tests: together they are the table."""
+"""Samples of a table of tests: together they are the whole table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long arrays of numbers are read as short ones are, whichever reader takes them."""
+"""Long arrays of numbers are parsed like short ones, whichever parser reads them."""
 
 from __future__ import annotations
 

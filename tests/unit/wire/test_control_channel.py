@@ -1,4 +1,6 @@
-"""The control connection's machine: the handshake proves both ends, and everything else is refused for a reason."""
+"""The control connection's state machine: the handshake authenticates both ends, and everything else is refused with a
+reason.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Enums: numbers that are in the labels' order, text from numbers, types that are told to other processes."""
+"""Enums: numbers in the labels' order, text from numbers, types that are sent to other processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A data connection's machines and framing: what is allowed, and what is refused before it costs anything."""
+"""A data connection's state machines and framing: what is allowed, and what is refused before it costs anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row literals: what they stand for, and what is wrong with those that stand for nothing."""
+"""Row literals: the rows that they denote, and the errors in malformed ones."""
 
 from __future__ import annotations
 

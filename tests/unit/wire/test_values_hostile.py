@@ -1,4 +1,4 @@
-"""Long texts are read in time that grows with them, or are refused at once."""
+"""Long texts are parsed in linear time, or are refused at once."""
 
 from __future__ import annotations
 

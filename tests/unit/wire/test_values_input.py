@@ -1,7 +1,7 @@
 """Text input of every type equals a real PostgreSQL 15's: the same value, or the same error.
 
-The server's value comes in the binary format and is decoded by our own receive functions, which the other tests of values
-hold against independent decoders.
+The server sends its value in the binary format, and our own receive functions decode it; the other tests of values
+check these against independent decoders.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Result columns in both formats equal a real PostgreSQL 15's, byte for byte, under every setting.
 
-The values go to the server once, as text in its default settings, and into our carriers by our own text input. Then both
-sides print them under each setting.
+The values are sent to the server once, as text in its default settings, and converted to our carriers by our own text
+input. Then both sides print them under each setting.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""ANALYZE: samples, sketches, foreign tables, other members, and commits that meet. What PostgreSQL says too is compared by the
-script `definitions/analyze.sql`."""
+"""ANALYZE: samples, sketches, foreign tables, other members, and concurrent commits. The script
+`definitions/analyze.sql` compares its messages with PostgreSQL's.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def _stats(connection: psycopg.Connection[tuple[Any, ...]], column: str) -> tupl
 
 
 def _elements(array: str | None) -> list[str] | None:
-    """Of an anyarray, which psycopg leaves as text."""
+    """Return the elements of an anyarray, which psycopg leaves as text."""
     return None if array is None else array.strip("{}").split(",")
 
 

@@ -1,4 +1,4 @@
-"""The catalog: snapshots as values, transactions over them, the store that outlives a member, files and inference."""
+"""The catalog: snapshots as values, transactions over them, the store that outlives a member, files and type inference."""
 
 from __future__ import annotations
 

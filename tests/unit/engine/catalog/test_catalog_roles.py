@@ -1,4 +1,6 @@
-"""Roles in a catalog database: they survive a restart, a release of before, and two transactions at a time."""
+"""Roles in a catalog database: they survive a restart, an upgrade from an earlier release, and two concurrent
+transactions.
+"""
 
 from __future__ import annotations
 

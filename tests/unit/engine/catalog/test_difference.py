@@ -1,5 +1,6 @@
-"""A snapshot that is brought up to date with what was touched says what all rows say, whatever was committed, by whom, and in
-whatever order members looked."""
+"""A snapshot that is updated with only the changed rows equals one that is read completely, whatever was committed, by
+whom, and in whatever order members refreshed.
+"""
 
 from __future__ import annotations
 

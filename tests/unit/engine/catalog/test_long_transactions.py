@@ -1,4 +1,4 @@
-"""What a statement of a transaction costs does not grow with the statements before it; and what it sees is the same."""
+"""The cost of a statement in a transaction does not grow with the statements before it, and what it sees is the same."""
 
 from __future__ import annotations
 

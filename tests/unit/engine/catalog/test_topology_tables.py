@@ -1,4 +1,6 @@
-"""A topology's logical sources in the catalog: what a member lists itself, what stands for the rest, what nobody may change."""
+"""A topology's logical sources in the catalog: the files that a member lists itself, the stand-ins for the rest, and
+the objects that nobody may change.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of errors: they say the same, and what happens to one does not happen to another."""
+"""Copies of errors: they have the same content, and a change of one does not affect another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waits that no number of cancels breaks, cancelled at each turn of the loop."""
+"""Waits that no number of cancels interrupts, cancelled at each turn of the event loop."""
 
 from __future__ import annotations
 

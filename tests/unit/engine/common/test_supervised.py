@@ -1,4 +1,4 @@
-"""Supervisors of background work: pauses, counts, and that the loop goes on, on a clock of the test's own."""
+"""Supervisors of background work: pauses, counts, and that the loop continues, on the test's own clock."""
 
 from __future__ import annotations
 

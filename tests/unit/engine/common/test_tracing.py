@@ -1,4 +1,6 @@
-"""Spans and their contexts, with OpenTelemetry's SDK, which is an extra; and that nothing of it is needed while tracing is off."""
+"""Spans and their contexts, with OpenTelemetry's SDK, which is an extra; and that tracing needs nothing of it while it
+is off.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bell wakes who waits, and nobody who comes later."""
+"""A wake signal wakes the task that waits, and none that waits later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept is bounded by what it weighs, and not only by how much of it there is."""
+"""The cache is bounded by the weight of its entries, and not only by their number."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_of_one_family_the_last_few_that_were_asked_for_are_kept() -> None:
 
 
 def test_statements_take_no_more_than_their_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the cache takes is what its entries do, in whatever order they come, are compiled, and go."""
+    """The weight of the cache is that of its entries, in whatever order they are added, compiled and evicted."""
     monkeypatch.setattr(statement_cache, "_ROOM_BYTES", 200_000)
     monkeypatch.setattr(statement_cache, "_ENTRY_BYTES", 100_000)
     with local_member(tmp_path) as member, member.connect(prepare_threshold=None) as connection:

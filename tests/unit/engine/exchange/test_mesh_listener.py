@@ -1,4 +1,4 @@
-"""The data listener: the address that it tells senders, and the connections of members that it takes or does not."""
+"""The data listener: the address that it announces to senders, and the members' connections that it accepts or refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Senders, the listener and receivers over real sockets and real files: order, attempts, spooling, slots, nothing left."""
+"""Senders, the listener and receivers over real sockets and real files: order, attempts, spooling, slots, and nothing
+left behind.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +112,7 @@ async def mesh(directory: Path, *, slots: int = 100, spool_bytes_max: int = 1 <<
 
 
 def open_files() -> set[str]:
-    """What this process has open, but for the loop's own."""
+    """Return the files that this process has open, without those of the event loop."""
     found = set()
     for name in os.listdir("/proc/self/fd"):
         try:

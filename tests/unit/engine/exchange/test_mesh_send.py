@@ -1,4 +1,6 @@
-"""The blocking sender of one stream (`engine.exchange.send`), against a receiver's real machine over a real socket."""
+"""The blocking sender of one stream (`engine.exchange.send`), against a receiver's real state machine over a real
+socket.
+"""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ async def ground(authority: Authority, tmp_path: Path) -> AsyncIterator[Ground]:
 
 
 def send_numbers(edge: Edge, batches: int) -> None:
-    """What a Spark task does."""
+    """Send numbers as a Spark task does."""
     with StreamSender(edge, partition=0, attempt=1, stage=0) as stream:
         for number in range(batches):
             stream.send(pa.record_batch([pa.array([number] * 8000, pa.int64())], schema=NUMBERS))

@@ -1,4 +1,4 @@
-"""The streams of a Spark task over real sockets, without Spark: who is left out, and what fails the task."""
+"""The streams of a Spark task over real sockets, without Spark: which receivers are left out, and what fails the task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hash router's parting of batches."""
+"""The hash router's partitioning of batches."""
 
 from __future__ import annotations
 

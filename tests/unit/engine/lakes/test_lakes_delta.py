@@ -1,4 +1,6 @@
-"""Somebody else's Delta tables: columns, versions, partitions, columns that came later; and what is refused by name."""
+"""Delta tables of other systems: columns, versions, partitions, columns that were added later; and what is refused
+explicitly.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Foreign tables over folders named as Hive has them: columns from names, types, nulls, escapes, pruning, new files."""
+"""Foreign tables over folders with Hive-style names: columns from names, types, nulls, escapes, pruning, new files."""
 
 from __future__ import annotations
 

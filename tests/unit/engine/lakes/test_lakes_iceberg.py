@@ -1,4 +1,6 @@
-"""Somebody else's Iceberg tables: by a file of metadata, a folder with a hint, a catalog; and what is refused by name."""
+"""Iceberg tables of other systems: named by a metadata file, by a folder with a version hint, or by a catalog; and what
+is refused explicitly.
+"""
 
 from __future__ import annotations
 

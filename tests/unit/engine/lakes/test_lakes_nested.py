@@ -1,5 +1,6 @@
-"""Structs, maps and lists of them in files: jsonb columns with the values that PostgreSQL's to_jsonb gives. A column that has no
-type is left out with a notice."""
+"""Structs, maps and lists of them in files: jsonb columns with the values that PostgreSQL's to_jsonb returns. A column
+without a matching type is left out with a notice.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Foreign tables in an object store: an S3 server on loopback, files and Delta tables in it, credentials that nobody is told."""
+"""Foreign tables in an object store: an S3 server on loopback, files and Delta tables in it, credentials that are never
+revealed.
+"""
 
 from __future__ import annotations
 

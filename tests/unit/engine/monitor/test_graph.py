@@ -1,4 +1,4 @@
-"""Graphs of plans: of EXPLAIN's JSON, and with what the two ends of streams have counted."""
+"""Graphs of plans: from EXPLAIN's JSON, and with the counters of the two ends of streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of a statement that has ended holds values only: the history outlives the sessions whose statements it keeps."""
+"""The record of an ended statement contains only values: the history outlives the sessions whose statements it records."""
 
 from __future__ import annotations
 

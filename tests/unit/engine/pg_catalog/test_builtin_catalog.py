@@ -1,4 +1,6 @@
-"""PostgreSQL's own rows in the system catalog: as a running PostgreSQL 15 has them, and all that the function table needs."""
+"""PostgreSQL's own rows in the system catalog: they equal those of a running PostgreSQL 15, and include everything that
+the function table needs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of pg_stat_statements that several members have: added up, they are those of all runs together."""
+"""Figures of pg_stat_statements from several members: their sums are those of all runs together."""
 
 from __future__ import annotations
 

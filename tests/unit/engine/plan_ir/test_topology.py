@@ -1,4 +1,4 @@
-"""Topology files: what they say, and mistakes that name the file, the line and the key."""
+"""Topology files: their contents, and errors that name the file, the line and the key."""
 
 from __future__ import annotations
 

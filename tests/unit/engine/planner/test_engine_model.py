@@ -1,4 +1,4 @@
-"""The model of both engines: what it chooses with the constants that a member begins with, and how it says so."""
+"""The model of both engines: its choices with the constants that a member begins with, and how they are reported."""
 
 from __future__ import annotations
 

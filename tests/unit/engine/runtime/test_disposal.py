@@ -1,4 +1,4 @@
-"""Large values are taken apart, as far as nobody else refers to them (`engine.runtime.disposal`)."""
+"""Large values are taken apart, except for parts that others refer to (`engine.runtime.disposal`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A member measures its machine, keeps what it found, and plans by it."""
+"""A member measures its machine, stores the result, and plans by it."""
 
 from __future__ import annotations
 

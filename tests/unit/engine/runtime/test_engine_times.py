@@ -1,4 +1,6 @@
-"""Engines' times: what statements teach, how far, and what is kept of it. Times are given, not measured."""
+"""Engines' times: what the model learns from statements, within which limits, and what is stored of it. Times are
+given, not measured.
+"""
 
 from __future__ import annotations
 

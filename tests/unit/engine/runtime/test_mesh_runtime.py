@@ -1,4 +1,6 @@
-"""Queries over members in one process: rows arrive, errors tell their cause, and nothing is left however one ends."""
+"""Queries over members in one process: rows arrive, errors report their cause, and nothing is left however a query
+ends.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements that are read and planned: interrupts, turns, memory (`engine.runtime.planning_pool`)."""
+"""The parsing and planning of statements: interrupts, turns, memory (`engine.runtime.planning_pool`)."""
 
 from __future__ import annotations
 

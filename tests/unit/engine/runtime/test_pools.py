@@ -63,7 +63,7 @@ class Gate:
 
 @contextmanager
 def held(submit: Submit, gates: int) -> Iterator[list[Gate]]:
-    """As many threads as `gates` hold a call."""
+    """Let as many threads as `gates` each hold a call."""
     waiting = [Gate() for _ in range(gates)]
     futures = [submit(gate) for gate in waiting]
     try:

@@ -1,4 +1,6 @@
-"""The races of the network-protocol seed (3.3 to 3.5), one by one: who is told what, and what is dropped."""
+"""The races of the network-protocol seed (3.3 to 3.5), one by one: which members are notified, and which messages are
+dropped.
+"""
 
 from __future__ import annotations
 

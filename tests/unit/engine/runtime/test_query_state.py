@@ -1,4 +1,4 @@
-"""The machine of one query on one member: its table, its ends, and what an echo is."""
+"""The state machine of one query on one member: its transitions, its ends, and what an echo is."""
 
 from __future__ import annotations
 

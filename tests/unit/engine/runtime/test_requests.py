@@ -1,4 +1,4 @@
-"""Requests between members: answered by whom they were put to, once, or failed with the member."""
+"""Requests between members: answered once, by the member that was asked, or failed when it is lost."""
 
 from __future__ import annotations
 

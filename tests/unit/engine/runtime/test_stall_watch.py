@@ -1,4 +1,4 @@
-"""The worst waits for the loop and the pools are counted, those that have not ended too."""
+"""The longest waits for the event loop and the pools are measured, those that have not ended too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Advisory locks: who gets one, in which order, what a circle comes to; of one member and of two; sessions of a member."""
+"""Advisory locks: who gets one, in which order, and how a deadlock ends; on one member and on two; sessions of a
+member.
+"""
 
 from __future__ import annotations
 

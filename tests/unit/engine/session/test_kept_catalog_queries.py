@@ -1,5 +1,6 @@
-"""Queries over the system catalog that are kept as long as names stand for what they stood for: what a session that asked before
-sees is what one sees whose plans are all made anew."""
+"""Queries over the system catalog that are cached as long as their names resolve to the same objects: a session with
+cached plans sees the same as one whose plans are all new.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Numerics that clients send with more digits than an engine holds, as asyncpg does with a float: where they are stored with
-fewer, they are rounded once, from the number that was sent."""
+"""Numerics that clients send with more digits than an engine holds, as asyncpg does for a float: where they are stored
+with fewer digits, they are rounded once, from the number that was sent.
+"""
 
 from __future__ import annotations
 

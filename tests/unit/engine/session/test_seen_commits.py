@@ -1,4 +1,6 @@
-"""Which statements look for what other members have committed, and which go by what another statement has just found."""
+"""Checks for commits of other members: which statements make one, and which reuse the result of another statement's
+recent check.
+"""
 
 from __future__ import annotations
 

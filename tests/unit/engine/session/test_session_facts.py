@@ -1,5 +1,6 @@
-"""What a session has concluded from its settings and the catalog (`engine.session.context.session_facts`), against a session that
-asks for the first time."""
+"""The facts that a session has cached about its settings and the catalog (`engine.session.context.session_facts`),
+against a new session.
+"""
 
 from __future__ import annotations
 

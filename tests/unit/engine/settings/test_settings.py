@@ -1,4 +1,4 @@
-"""Settings: reading values as PostgreSQL does, layers, transactions, and telling clients."""
+"""Settings: parsing of values as in PostgreSQL, layers, transactions, and reports to clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Casts: the table of pg_cast, what may be cast how far, common types, assignment."""
+"""Casts: the table of pg_cast, implicit and explicit casts, common types, assignment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of trees: what sqlglot's own copy is, node by node, and nothing shared with the original."""
+"""Copies of trees: they equal sqlglot's own copy, node by node, and share nothing with the original."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TEXTS = (
 
 
 def _told(tree: exp.Expr) -> list[tuple[Any, ...]]:
-    """Of each node what it is, where it stands and what is said of it."""
+    """Return for each node its class, its place and its attributes."""
     return [
         (
             type(node), node.arg_key, node.index, type(node.parent), node.comments, node._type, node._meta,

@@ -1,6 +1,8 @@
-"""The expression binder against PostgreSQL 15: the same type for every expression, or the same error at the same place.
+"""The expression binder against PostgreSQL 15: the same type for every expression, or the same error at the same
+position.
 
-What PostgreSQL accepts and Sluice refuses as not supported (0A000) is not a difference here; a silent one is.
+An expression that PostgreSQL accepts and Sluice refuses as not supported (0A000) is not a difference here; a different
+result without an error is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The function table's signatures are PostgreSQL's, and PostgreSQL's that have no row still take part in the choice."""
+"""The function table's signatures are PostgreSQL's, and PostgreSQL's signatures without a row take part in overload
+resolution too.
+"""
 
 from __future__ import annotations
 

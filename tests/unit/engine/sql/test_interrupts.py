@@ -1,4 +1,4 @@
-"""Work on a statement ends at its next step once it is interrupted, whatever of the work is under way."""
+"""The processing of a statement ends at its next step once it is interrupted, in every phase."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What statements that change rows are bound to, and PostgreSQL's errors with their positions."""
+"""The bound form of statements that change rows, and PostgreSQL's errors with their positions."""
 
 from __future__ import annotations
 

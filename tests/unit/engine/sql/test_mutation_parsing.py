@@ -1,4 +1,4 @@
-"""INSERT, UPDATE, DELETE, MERGE and TRUNCATE as the parser gives them."""
+"""INSERT, UPDATE, DELETE, MERGE and TRUNCATE as the parser returns them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Query strings to statements and trees: splitting, names, constants, precedence, positions. What PostgreSQL accepts and
-refuses is compared with it in `tests/differential/test_grammar_like_postgres.py`."""
+"""Query strings parsed to statements and trees: splitting, names, constants, precedence, positions.
+`tests/differential/test_grammar_like_postgres.py` compares which texts are accepted and refused with PostgreSQL.
+"""
 
 from __future__ import annotations
 

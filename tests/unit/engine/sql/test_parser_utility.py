@@ -1,4 +1,4 @@
-"""Statements that are no queries, read into fields."""
+"""Statements other than queries, parsed into fields."""
 
 from __future__ import annotations
 

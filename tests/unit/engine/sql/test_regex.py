@@ -1,4 +1,6 @@
-"""PostgreSQL's regular expressions read, written for other engines, and judged: where the first match is the longest."""
+"""PostgreSQL's regular expressions: parsed, translated for other engines, and classified by whether the first match is
+the longest.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FOR UPDATE and its kin: which tables they mean, and what a transaction that has asked for their rows depends on."""
+"""FOR UPDATE and its variants: which tables they lock, and what a transaction that has locked their rows depends on."""
 
 from __future__ import annotations
 

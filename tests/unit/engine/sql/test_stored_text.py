@@ -1,4 +1,4 @@
-"""Expressions that the catalog keeps as text: what they name, and how the names are kept true."""
+"""Expressions that the catalog stores as text: the names in them, and how these follow renames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constant queries, whose rows are kept: which are, and that they are what a run gives."""
+"""Constant queries, whose rows are cached: which queries are constant, and that the cached rows equal those of a run."""
 
 from __future__ import annotations
 

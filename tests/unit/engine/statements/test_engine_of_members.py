@@ -1,4 +1,4 @@
-"""The engine of a query over one member and over several, by the model among its terms: `compile_query`."""
+"""The engine of a query over one member and over several, chosen by the model in its terms: `compile_query`."""
 
 from __future__ import annotations
 

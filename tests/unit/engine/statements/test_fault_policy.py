@@ -1,4 +1,4 @@
-"""What `sluice.fault_policy` does when a member is lost: over real members in one process, of which one goes away."""
+"""The effect of `sluice.fault_policy` when a member is lost: over real members in one process, of which one leaves."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Asked:
         return self.members[0].link
 
     async def open(self, query: CompiledQuery, context: ExecutionContext) -> BatchStream:
-        """As `engine.engine.Engine` does."""
+        """Open a query as `engine.engine.Engine` does."""
         first = self.members[0]
         if isinstance(query.runs, CompiledFragment):
             return await first.local.open(query.runs, context)

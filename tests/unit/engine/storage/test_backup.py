@@ -1,4 +1,4 @@
-"""Backup and restore: what is in one, what is refused, and that nothing is removed while files are copied."""
+"""Backup and restore: the contents of a backup, what is refused, and that nothing is removed while files are copied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims on tables: for how long they count, and who is told by them."""
+"""Claims on tables: how long they count, and which statements of a transaction make them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commits in groups: one transaction of the catalog database for many, and an outcome for each."""
+"""Group commit: one transaction of the catalog database for many, and an outcome for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A publisher makes changes durable before the catalog forgets them, and repairs a log that a power failure has torn."""
+"""A publisher makes changes durable before the catalog forgets them, and repairs a log that a power failure has
+truncated.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The publisher's thread outlives whatever goes wrong with its rounds, and catches up when it goes well again."""
+"""The publisher's thread survives every failure of its rounds, and catches up after it."""
 
 from __future__ import annotations
 

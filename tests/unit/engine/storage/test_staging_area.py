@@ -1,4 +1,6 @@
-"""The folder of a statement whose files other processes write: what is kept, what goes, and who comes too late."""
+"""The folder of a statement whose files other processes write: which files are kept, which are removed, and how late
+writers are refused.
+"""
 
 from __future__ import annotations
 

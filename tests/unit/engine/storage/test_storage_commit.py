@@ -1,4 +1,6 @@
-"""Tables that change, through the catalog: what a session sees, what a commit makes visible, where two commits meet."""
+"""Tables that change, through the catalog: what a session sees, what a commit makes visible, and where two commits
+conflict.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A commit stopped after any of its steps, and processes killed at any moment: what was acknowledged is there, all of it or
-none; what is left to do, anybody does, once or many times."""
+"""A commit stopped after any of its steps, and processes killed at any moment: acknowledged transactions are there,
+completely, and others completely or not at all; any process can finish the remaining work, once or many times.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Data files: what a writer leaves on disk, and what is said of a file's values, in Delta's words and in Parquet's footers."""
+"""Data files: what a writer leaves on disk, and the statistics of a file's values in Delta's log and in Parquet's
+footers.
+"""
 
 from __future__ import annotations
 

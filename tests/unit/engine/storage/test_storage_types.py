@@ -1,4 +1,6 @@
-"""Every PostgreSQL type in a stored table: what comes back is what was written; what cannot be kept is refused by name."""
+"""Every PostgreSQL type in a stored table: rows read equal rows written, and values that cannot be stored are refused
+explicitly.
+"""
 
 from __future__ import annotations
 

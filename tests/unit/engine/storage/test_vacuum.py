@@ -1,4 +1,4 @@
-"""What VACUUM removes and what it leaves, rule by rule; a client that says it."""
+"""The files that VACUUM removes and keeps, rule by rule; VACUUM as a client's statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measure of a machine's speed gives a speed."""
+"""The calibration returns a speed of the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The local executor: streams, cancel, errors, cursors, and that nothing is left."""
+"""The local executor: streams, cancel, errors, cursors, and nothing left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fragments with inputs: what arrives as streams is read as relations, in memory or from DuckDB's temporary tables."""
+"""Fragments with inputs: arriving streams are read as relations, in memory or from DuckDB's temporary tables."""
 
 from __future__ import annotations
 

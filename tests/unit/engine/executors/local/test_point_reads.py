@@ -1,4 +1,6 @@
-"""Point reads from columns in memory: they give what DuckDB gives, hold what the files have now, and leave other queries alone."""
+"""Point reads from columns in memory: they return what DuckDB returns, reflect the files' current rows, and do not
+affect other queries.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small files as tables in memory: what is kept and when, that it is what the files hold, and what is left alone."""
+"""Small files as tables in memory: which are kept and when, that the tables equal the files, and what is left alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cursor of a statement, and whose it is when somebody interrupts."""
+"""The cursor of a statement, and which statement owns it when an interrupt arrives."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Statements that DuckDB takes long to plan: they take turns, nobody who gives one up waits for its plan, and neither does an
-executor that ends."""
+"""Statements that DuckDB takes long to plan: they take turns. A cancelled statement does not wait for its plan, and
+neither does an executor that closes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of a JVM that is gone: what they say is in the JVM, and nobody answers there."""
+"""Errors of a JVM that has ended: their texts are in the JVM, which no longer answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task that writes, without Spark: sent as PySpark sends it, its intents read as the driver reads them."""
+"""A task that writes, without Spark: pickled as PySpark pickles it, its intents read as the driver reads them."""
 
 from __future__ import annotations
 

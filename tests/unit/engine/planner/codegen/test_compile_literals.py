@@ -1,4 +1,4 @@
-"""Literals: what DuckDB makes of them is the canonical value again, whatever the session's time zone."""
+"""Literals: DuckDB evaluates them to the canonical value again, whatever the session's time zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which inputs look whether their Spark task was killed: those of joins that no equality connects, and no others."""
+"""The inputs that check whether their Spark task was killed: those of joins without an equality, and no others."""
 
 from __future__ import annotations
 

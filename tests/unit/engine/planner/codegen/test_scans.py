@@ -1,4 +1,4 @@
-"""Files that Spark's tasks read through DuckDB: what a task is told, and what it gives, without Spark."""
+"""Files that Spark's tasks read through DuckDB: what a task receives and returns, without Spark."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def scan_of(reader: TableReader) -> Scan:
 
 
 def given(scan: Scan, monkeypatch: pytest.MonkeyPatch | None = None) -> list[pa.RecordBatch]:
-    """What the tasks of a scan give, each sent as PySpark sends it."""
+    """Return the batches of a scan's tasks, each sent as PySpark sends it."""
     if monkeypatch is not None:
         monkeypatch.setattr(scanning, "_TASK_BYTES", 100)
     assert isinstance(scan.reader.table, Table)

@@ -1,4 +1,4 @@
-"""Long IN lists and VALUES are literals by columns for DuckDB, and mean what short ones do."""
+"""Long IN lists and VALUES become literals by column for DuckDB, and mean the same as short ones."""
 
 from __future__ import annotations
 

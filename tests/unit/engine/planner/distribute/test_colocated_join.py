@@ -1,8 +1,8 @@
-"""Joins and groups where the rows lie: when nothing moves, and that the answers are those of one member over the same files.
+"""Co-located joins and aggregates: when no rows move, and that the answers are those of one member over the same files.
 
-`lines` and `heads` are in the order of the same keys, in files that end at different ones; `lines` has keys that `heads` has not,
-and several rows for most. `days` ends where `lines` does. `mixed` is in no order, `holes` in order but for its nulls.
-`sales` and `plans` have a folder for each value of k, null among them.
+`lines` and `heads` are sorted by the same keys, in files that end at different ones; `lines` has keys that `heads` does
+not have, and several rows for most. `days` ends where `lines` does. `mixed` is not sorted, `holes` is sorted except for
+its nulls. `sales` and `plans` have a folder for each value of k, null among them.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ def test_where_links_forbid_to_hash(layout: Layout, database: LocalDatabase) -> 
 
 
 def test_spark_reads_whole_files(layout: Layout) -> None:
-    """What it reads has names by its files; it is not told which rows."""
+    """The names of what it reads depend on the files; the task does not receive row ranges."""
     plan = layout.plan("select l.n, h.n, m.n from lines l join heads h on l.k = h.k join mixed m on m.k = l.n")
     pinned = dict.fromkeys(layout.tables["mixed"].files, "b")
     physical = distribute(plan, replace(layout.setting(), engine="spark", pinned=pinned))

@@ -1,4 +1,6 @@
-"""What participants are told: statements, edges' schemas, splits, and where a specification differs by instance."""
+"""The specifications that participants receive: statements, edges' schemas, splits, and where a specification differs
+by instance.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Plans over several members: their shape, and that every type and every aggregate comes out as on one member.
+"""Plans over several members: their shape, and that every type and every aggregate gives the same as on one member.
 
-The answers are those of DuckDB over the same files, run as one fragment. Values are random from a fixed seed, nulls, NaN,
-infinities and negative zeros among them.
+The answers are those of DuckDB over the same files, run as one fragment. Values are random from a fixed seed, nulls,
+NaN, infinities and negative zeros among them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Orders that files have on several members: streams are merged and nobody sorts, where and only where the order is there.
+"""Sort orders of files on several members: streams are merged and nothing is sorted, exactly where the order exists.
 
-The runner asserts of every ordered edge that each stream comes in the order of its keys, so a SORT that was left out in error
-shows, whatever the rows.
+The runner asserts of every ordered edge that each stream arrives in the order of its keys, so it detects a SORT that
+was left out in error, whatever the rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Plans on the Spark of another member: all below FINAL is one fragment there, and what was ordered is ordered again here."""
+"""Plans on the Spark of another member: everything below FINAL is one fragment there, and ordered rows are sorted again
+here.
+"""
 
 from __future__ import annotations
 

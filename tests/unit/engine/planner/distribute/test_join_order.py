@@ -1,4 +1,4 @@
-"""The order of joins, and what their conditions keep: shapes of plans over tables of known sizes."""
+"""The order of joins, and the estimated selectivity of their conditions: shapes of plans over tables of known sizes."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _routers(physical: PhysicalPlan) -> set[type]:
 
 
 def _counted(of: Table) -> TableStatistics:
-    """As of a table whose columns have a thousand values, of which none is common."""
+    """Return statistics in which each column has a thousand values, none of them common."""
     columns = (ColumnStatistics(column.number, column.type.pg.oid, 0, 8, 1000) for column in of.columns)
     return TableStatistics(SALES, 1, tuple(columns))
 

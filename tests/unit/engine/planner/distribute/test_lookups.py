@@ -1,7 +1,8 @@
-"""Joins by lookup: when they are planned, that rows find theirs whatever their keys, and that the scan reads only those.
+"""Lookup joins: when they are planned, that rows find their matches whatever their keys, and that the scan reads only
+those.
 
-The table has six files whose keys follow one another, over three members; what looks up has nulls, duplicates, keys that are in no
-range, and several in one. Answers are those of one member over the same files.
+The table has six files with consecutive key ranges, over three members. The rows that look up have nulls, duplicates,
+keys that are in no range, and several in one. Answers are those of one member over the same files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Placement: the seed's examples, what is refused, and what holds for every placement (random trees and topologies)."""
+"""Placement: the seed's examples, what is refused, and the invariants of every placement (random trees and topologies)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Physical plans moved onto networks that forbid what they need: nothing is lost, nothing flows where no link is."""
+"""Physical plans relocated onto networks that lack links that they need: no row is lost, and none flows where no link
+is.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,7 @@ def _mirrored() -> PhysicalPlan:
 
 
 def _check(before: PhysicalPlan, plan: PhysicalPlan, topology: Topology) -> None:
-    """What holds for every plan that can run on a topology, and reads what `before` does."""
+    """Check the invariants of every plan that can run on a topology and reads what `before` reads."""
     assert [f.id for f in plan.fragments] == sorted({f.id for f in plan.fragments})
     assert [i.member for i in plan.root.instances] == [before.initiator]
     assert _all_splits(plan) == _all_splits(before)

@@ -1,8 +1,8 @@
-"""Set-returning calls in a select list run over rows that are in order: PostgreSQL sorts, then expands (planner.c:
-make_sort_input_target), so that the rows of one input row follow one another, in the set's order.
+"""Set-returning calls in a select list run over sorted rows: PostgreSQL sorts, then expands (planner.c:
+make_sort_input_target), so that the rows made of one input row follow one another, in the set's order.
 
-No key of ORDER BY tells those rows apart, and the engine's sort keeps no order among rows that are alike: a hundred rows of three
-keys come out mixed in each run. Rows lie in several files, and batches are cut anew.
+No key of ORDER BY distinguishes those rows, and the engine's sort is not stable: a hundred rows of three keys come out
+mixed in each run. Rows are in several files, and batches are cut into other sizes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Splits by key: every row is some member's, equal keys are one member's, and what does not lie alike is not dealt so."""
+"""Splits by key: every row belongs to one member, equal keys belong to the same member, and tables that are not laid
+out alike are not split in this way.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def _dealt(
 
 
 def _keys(reading: KeyedReading) -> dict[str, list[int]]:
-    """What each member has, by the files and the range that it is told."""
+    """Return the keys of each member, from the files and the range that it receives."""
     found = {}
     for member, splits in reading.splits.items():
         low, high = reading.within.get(member, (None, None))

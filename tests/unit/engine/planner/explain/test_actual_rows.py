@@ -1,4 +1,4 @@
-"""EXPLAIN ANALYZE: what operators gave, where the engine's plan says it, and nothing where it does not."""
+"""EXPLAIN ANALYZE: the operators' row counts where the engine's plan has them, and nothing where it does not."""
 
 from __future__ import annotations
 

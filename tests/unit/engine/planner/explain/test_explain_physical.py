@@ -1,4 +1,6 @@
-"""EXPLAIN (DISTSQL): where things run, what the edges carry, which aggregators are stages, and what ANALYZE counted."""
+"""EXPLAIN (DISTSQL): where fragments run, what the edges carry, which aggregators are stages, and the counts of
+ANALYZE.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tables with a sort order: ORDER BY it sorts nothing where files have that order already, and gives the same rows in any case."""
+"""Tables with a sort order: ORDER BY sorts nothing where files already have that order, and gives the same rows in any
+case.
+"""
 
 from __future__ import annotations
 

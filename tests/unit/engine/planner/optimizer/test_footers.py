@@ -1,4 +1,6 @@
-"""Tables with more files than a plan reads footers of: right answers whatever is known yet, and files that come, go and change."""
+"""Tables with more files than a plan reads footers of: right answers whatever is known yet, and files that appear,
+disappear and change.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work of plans: what is counted of rows, bytes and memory, over files of known contents."""
+"""The work of plans: estimated rows, bytes and memory, over files of known contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What ANALYZE found chooses plans: estimates of conditions, joins and groups come near what is there, and EXPLAIN tells both."""
+"""ANALYZE's statistics choose plans: estimates of conditions, joins and groups are close to the real counts, and
+EXPLAIN shows both.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ANALYZE found chooses the engine, and whether a query is spread: the same query, before and after."""
+"""ANALYZE's statistics choose the engine, and whether a query is distributed: the same query, before and after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CREATE EXTENSION: what comes with PostgreSQL is accepted and brings nothing, all else is not available."""
+"""CREATE EXTENSION: extensions that come with PostgreSQL are accepted and do nothing; all others are not available."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A transaction that inserts one row at a time: its files stay few, and statements, cursors and savepoints see what they should."""
+"""A transaction that inserts one row at a time: its files stay few, and statements, cursors and savepoints see the
+right rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A participant's part of a MUTATE: what it is told, where it may write, what it tells, and what it leaves."""
+"""A participant's part of a MUTATE: what it receives, where it may write, what it reports, and what it leaves."""
 
 from __future__ import annotations
 

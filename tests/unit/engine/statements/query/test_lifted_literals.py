@@ -1,4 +1,4 @@
-"""Which literals of a query become parameters."""
+"""The literals of a query that become parameters."""
 
 from __future__ import annotations
 
