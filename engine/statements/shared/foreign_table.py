@@ -12,7 +12,7 @@ read as plain files it would still have rows that have been deleted.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, cast, get_args
 
@@ -288,11 +288,13 @@ def _declared_shape(
 
 def _fields(files: tuple[str, ...], names: Sequence[str], keys: Sequence[str]) -> Mapping[str, pa.Field]:
     """Return the fields of these names, each from the first file that has it, because later files may have more
-    columns. Raises UndefinedColumn for one that no file has.
+    columns. Raises UndefinedColumn for one that no file has, FeatureNotSupported for one that the engines would confuse.
     """
     found: dict[str, pa.Field] = {}
     for file in files:
-        found = {**{field.name: field for field in read_schema(file)}, **found}
+        fields = {field.name: field for field in read_schema(file)}
+        _require_distinct(file, names, fields)
+        found = {**fields, **found}
         if found.keys() >= set(names):
             return found
     missing = next(name for name in names if name not in found)
@@ -301,6 +303,21 @@ def _fields(files: tuple[str, ...], names: Sequence[str], keys: Sequence[str]) -
         f'column "{missing}" does not exist in "{files[0]}"{others}',
         hint=f"There are columns {', '.join(sorted({*found, *keys}))}.",
     )
+
+
+def _require_distinct(file: str, names: Sequence[str], fields: Collection[str]) -> None:
+    """Raise FeatureNotSupported for a column of a file that has another one, not declared, whose name differs only in
+    case: the engines find columns without regard to case, and could read the other one.
+    """
+    declared = set(names)
+    spellings: dict[str, str] = {}
+    for name in fields:
+        other = spellings.setdefault(name.lower(), name)
+        if other != name and (name in declared) != (other in declared):
+            raise FeatureNotSupported(
+                f'not supported: columns "{other}" and "{name}" of "{file}", whose names differ only in case',
+                hint="Rename one of them in the file.",
+            )
 
 
 def _of_field(column: TableColumn, field: pa.Field) -> TableColumn:

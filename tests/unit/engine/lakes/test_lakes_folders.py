@@ -439,6 +439,23 @@ def test_a_column_that_no_file_has(connection: Connection, lake: Path) -> None:
         attach(connection, lake, "(a int8, c int)")
 
 
+def test_a_declared_column_has_no_twin_in_another_case(connection: Connection, lake: Path) -> None:
+    """The engines would read the first of them."""
+    put(lake, "", pa.table({"A": [1, 2], "a": [3, 4], "b": ["x", "y"]}), "1.parquet")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match=r'columns "A" and "a" of ".*1\.parquet"'):
+        attach(connection, lake, "(a int8, b text)")
+    attach(connection, lake, "(b text)")
+    assert connection.execute("select b from t order by b").fetchall() == [("x",), ("y",)]
+
+
+def test_files_may_spell_a_column_differently(connection: Connection, lake: Path) -> None:
+    put(lake, "", pa.table({"a": [1]}), "1.parquet")
+    put(lake, "", pa.table({"A": [2], "b": ["x"]}), "2.parquet")
+    attach(connection, lake, "(a int8, b text)")
+    connection.execute("set sluice.engine = local")
+    assert connection.execute("select a from t order by a").fetchall() == [(1,), (2,)]
+
+
 def test_a_csv_field_of_another_type_is_named_with_its_place(connection: Connection, lake: Path) -> None:
     put(lake, ".", "a,b\n1,x\nzz,w\n", "t.csv")
     attach(connection, lake / "t.csv", "(a int, b text)", format="csv", header="true")
