@@ -117,7 +117,7 @@ def test_a_statements_page_follows_it(page: Page, console: GeneratedConsole) -> 
     expect(stalled.first).to_contain_text("stalled \u00b7 4 MB held")
     expect(page.locator(".wire[data-motion=flowing]").first).to_be_attached()
     expect(page.get_by_text("3 stages,")).to_be_visible()
-    expect(page.get_by_role("link", name="Spark\u2019s page")).to_have_attribute(
+    expect(page.get_by_role("link", name="Job in Spark\u2019s UI")).to_have_attribute(
         "href", "http://127.0.0.1:4040/jobs/job/?id=7"
     )
 
