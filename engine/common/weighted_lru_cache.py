@@ -77,16 +77,19 @@ class WeightedLruCache(Generic[K, V]):
                 self._hits += 1
                 return known[0]
             self._misses += 1
-        made = make()
-        weight = self._weigh(key, made)
+        return self.put(key, make())
+
+    def put(self, key: K, value: V) -> V:
+        """Keep a value that has been made, unless the key has one, which is returned instead."""
+        weight = self._weigh(key, value)
         with self._lock:
             if (known := self._known.get(key)) is not None:
                 return known[0]
             if weight <= self._largest:
-                self._known[key] = made, weight
+                self._known[key] = value, weight
                 self._weight += weight
                 self._make_room(key)
-        return made
+        return value
 
     def find(self, key: K) -> V | None:
         """Return the value of a key; None if it was never made, or has been evicted."""

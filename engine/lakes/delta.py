@@ -28,7 +28,6 @@ import datetime as dt
 import os
 import re
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -47,6 +46,7 @@ from engine.catalog.model import partitions
 from engine.catalog.model.file_types import FileType
 from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.lakes import stores
+from engine.lakes.file_stamps import is_settled
 from engine.lakes.state import LakeColumn, LakeState, digest, lake_column
 from wire.errors import DataCorrupted, FeatureNotSupported, InvalidParameterValue, UndefinedFile
 
@@ -66,7 +66,6 @@ _OF_CATALOG: Final = "catalog-managed table"
 #: The maximal bytes of a version's bitmaps: they are a part of each statement that reads it.
 _BITMAPS_BYTES: Final = 8 << 20
 _PURGE: Final = "Its owner can write them into the files: REORG TABLE ... APPLY (PURGE)."
-_SETTLED_NS: Final = 2_000_000_000
 _NEWEST: Final = 256
 _MAPPING: Final = "delta.columnMapping."
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -115,7 +114,7 @@ def newest(path: str) -> LakeState:
     if known is not None:
         return known
     state = _state(path, _open(path))
-    if stamp is not None and time.time_ns() - stamp[0] > _SETTLED_NS:
+    if stamp is not None and is_settled(stamp[0]):
         _NEWEST_STATES.put(path, stamp, state)
     return state
 

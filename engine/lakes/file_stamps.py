@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -18,6 +19,15 @@ from engine.lakes import stores
 
 #: The maximal number of cached stamps, for all listings together, at some 200 bytes each.
 _FILES_MOST: Final = 1 << 18
+
+
+#: A file that changed a moment ago may change again within one tick of the file system's clock (milliseconds).
+_SETTLED_NS: Final = 2_000_000_000
+
+
+def is_settled(changed: int) -> bool:
+    """Whether a later change of a file or folder will show in its modification time. changed: that time, in nanoseconds."""
+    return time.time_ns() - changed > _SETTLED_NS
 
 
 class FileStamp(NamedTuple):

@@ -98,13 +98,15 @@ def discard(root: Path, location: str) -> None:
     disk.current_disk().remove_tree(root / location, ignore_errors=True)
 
 
-def unlink(root: Path, location: str, files: Iterable[DataFile]) -> None:
+def unlink(folder: Path, files: Iterable[DataFile]) -> None:
     """Remove the files of a change that was rolled back, which nothing will ever name. Files that cannot be removed
     are left for VACUUM, because the caller has its own error to report and other resources to release.
+
+    folder: the table's.
     """
     for file in files:
         with contextlib.suppress(OSError):
-            disk.current_disk().remove(root / location / file.path)
+            disk.current_disk().remove(folder / file.path)
 
 
 # -- the value -------------------------------------------------------------------------------------------------------

@@ -86,7 +86,6 @@ class Relay:
         self._startup = startup
         self._members = members
         self._sides: list[_Side] = []
-        self._closed: list[asyncio.Event] = []
 
     async def run(self) -> None:
         """Relay until the end. Raises CannotConnectNow if no data member accepts the connection; the client can still
@@ -94,12 +93,12 @@ class Relay:
         """
         far = await self._reach()
         near = _Side()
-        self._add(near)
+        self._sides.append(near)
         taken = self._client.hand_over()
         assert far.transport is not None
         if taken is None:
             far.transport.abort()
-            await self._closed[0].wait()
+            await far.closed.wait()
             return
         transport, rest = taken
         near.other, far.other = far, near
@@ -112,10 +111,6 @@ class Relay:
         finally:
             self._abort()
 
-    def _add(self, side: _Side) -> None:
-        self._sides.append(side)
-        self._closed.append(side.closed)
-
     async def _reach(self) -> _Side:
         """Connect to the first data member that accepts."""
         for member in self._members:
@@ -125,13 +120,13 @@ class Relay:
             except (OSError, TimeoutError) as error:
                 log.warning("member %s at %s does not take a client's connection: %s", member.id, address, error)
                 continue
-            self._add(side)
+            self._sides.append(side)
             return side
         raise CannotConnectNow("no data member can be reached", hint="Connect again when one is up.")
 
     async def _wait_for_end(self) -> None:
         """Wait until one side has closed, and then for a limited time until the other has taken its pending data."""
-        waiting = [asyncio.ensure_future(event.wait()) for event in self._closed]
+        waiting = [asyncio.ensure_future(side.closed.wait()) for side in self._sides]
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.wait(waiting, timeout=_CLOSE_SECONDS)

@@ -418,8 +418,7 @@ class Writers:
             return
         added = self._stage_files(table)
         if is_claimed(Path(table.path)) or is_claimed(Path(table.path).parent):
-            assert table.storage is not None, "a stored table"
-            tables.unlink(self._store.tables, table.storage.location, added)
+            tables.unlink(Path(table.path), added)
             return
         self._change(catalog, transaction, table, added, small)
         self._history.note_commit(transaction)

@@ -185,7 +185,7 @@ def test_a_change_of_a_file_is_recognised(code: str) -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["disk.current_disk().rename(staged, path)", "disk.current_disk().touch(path)", "tables.unlink(root, location, files)",
+    ["disk.current_disk().rename(staged, path)", "disk.current_disk().touch(path)", "tables.unlink(folder, files)",
      'path.open("rb")', "pa.OSFile(str(path))", "pa.ipc.new_file(self._sink, schema)", "os.listdir(folder)"],
 )  # fmt: skip
 def test_what_changes_no_file_is_not(code: str) -> None:

@@ -289,6 +289,11 @@ class Table:
         """The number of the next column."""
         return max(self.last_number, *(column.number for column in self.columns), 0) + 1
 
+    @property
+    def has_log(self) -> bool:
+        """Whether a log names the table's files, so that none of them changes under its name."""
+        return self.storage is not None or bool(self.lake)
+
     def column(self, name: str) -> TableColumn | None:
         return next((column for column in self.columns if column.name == name), None)
 

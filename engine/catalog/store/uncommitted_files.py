@@ -22,7 +22,7 @@ def take_back(root: Path, changes: Iterable[AnyChange | KeptRows], made: Iterabl
         tables.discard(root, location)
     for change in changes:
         if isinstance(change, DataChange):
-            tables.unlink(root, change.location, change.files.added)
+            tables.unlink(root / change.location, change.files.added)
 
 
 def remove_unused(
@@ -41,7 +41,7 @@ def remove_unused(
         if isinstance(change, DataChange):
             kept = {file.path for file in whole[change.location].added}
             unused = [file for file in change.files.added if file.path not in kept]
-            tables.unlink(root, change.location, unused)
+            tables.unlink(root / change.location, unused)
 
 
 def settle_files(

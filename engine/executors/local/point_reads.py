@@ -34,13 +34,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.catalog.model.objects import Table
 from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.contracts.output_cast import carry_array
 from engine.executors.local.row_group_columns import COLUMN_BYTES, Chunk, ColumnKey, HeldColumn, decode_columns
 from engine.executors.local.settled_files import state_of
 from engine.planner.codegen.point_read import PointRead
-from engine.planner.optimizer.footers import RowGroup, known_footers
+from engine.planner.optimizer.column_bounds import AllOf, Comparison
+from engine.planner.optimizer.footers import known_footers
 
 _log = logging.getLogger(__name__)
 #: Bytes of all columns that are held.
@@ -98,10 +98,8 @@ class PointReads:
                 self._answered += 1
                 return []
             wanted.append((equality.column, value))
-        chunks = _chunks_with(read.table, wanted)
-        if chunks is None:
-            return None
-        if len(chunks) * len(read.types) > _COLUMNS_OF_READ:
+        chunks = _chunks_with(read, wanted)
+        if chunks is None or len(chunks) * len(read.types) > _COLUMNS_OF_READ:
             return None
         groups, missing = [], []
         for chunk in chunks:
@@ -155,7 +153,7 @@ class PointReads:
                 if chunk.state is not None and state_of(chunk.file) != chunk.state:
                     return
                 if column is not None:
-                    self._held.get(key, functools.partial(_same, column))
+                    self._held.put(key, column)
                 del left[key]
                 if not self._spend(key, column):
                     self._put_off(left)
@@ -180,38 +178,23 @@ class PointReads:
                     self._needed[key] = False
 
 
-def _same(column: HeldColumn) -> HeldColumn:
-    return column
-
-
-def _chunks_with(table: Table, wanted: _Wanted) -> Sequence[Chunk] | None:
+def _chunks_with(read: PointRead, wanted: _Wanted) -> Sequence[Chunk] | None:
     """Return the row groups that may have a row with these values, in order; None where they are many, or not known."""
     chunks: list[Chunk] = []
     looked_at = 0
-    may_be_replaced = table.storage is None and not table.lake
-    for file, stamp, groups in known_footers(table):
+    may_be_replaced = not read.table.has_log
+    may_have = AllOf(tuple(Comparison(name, read.types[name], "=", value) for name, value in wanted))
+    for file, stamp, groups in known_footers(read.table):
         state = state_of(file) if may_be_replaced else None
         if groups is None or (may_be_replaced and (state is None or stamp != (state.size, state.changed))):
             return None
         looked_at += len(groups)
         if looked_at > _GROUPS_MOST:
             return None
-        chunks += [Chunk(file, state, number) for number, group in enumerate(groups) if _may_have(group, wanted)]
+        chunks += [Chunk(file, state, number) for number, group in enumerate(groups) if may_have(group.facts)]
         if len(chunks) > _CHUNKS_MOST:
             return None
     return chunks
-
-
-def _may_have(group: RowGroup, wanted: _Wanted) -> bool:
-    """Whether a row group may have a row with these values, by the bounds of whole numbers. Those of texts may be cut short."""
-    for name, value in wanted:
-        _, bounds = group.columns.get(name, (0, None))
-        if bounds is None or not isinstance(value, int):
-            continue
-        low, high = bounds
-        if isinstance(low, int) and isinstance(high, int) and not low <= value <= high:
-            return False
-    return True
 
 
 def _search(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import time
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-#: A file that changed a moment ago may change again within one tick of the file system's clock (milliseconds).
-_SETTLED_NS: Final = 2_000_000_000
+from engine.lakes.file_stamps import is_settled
 
 
 class FileState(NamedTuple):
@@ -26,7 +24,7 @@ class FileState(NamedTuple):
     @property
     def is_settled(self) -> bool:
         """Whether a later change of the file will show in its state."""
-        return time.time_ns() - self.changed >= _SETTLED_NS
+        return is_settled(self.changed)
 
 
 def state_of(file: str) -> FileState | None:

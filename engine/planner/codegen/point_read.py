@@ -66,13 +66,19 @@ def describe_point_read(plan: Node, compilation: Compilation) -> PointRead | Non
     """Return the point read that is equivalent to a compiled plan; None for a plan of another form."""
     if compilation.engine != "local" or not isinstance(plan, Root):
         return None
-    limited = plan.input
-    limit = _constant_limit(limited) if isinstance(limited, Limit) else None
-    if isinstance(limited, Limit) and limit is None:
-        return None
-    emitting = limited.input if isinstance(limited, Limit) else limited
-    emit = emitting.emit if isinstance(emitting, Evaluator) and emitting.filter is None else None
-    node = emitting if emit is None or not isinstance(emitting, Evaluator) else emitting.input
+    node: Node = plan.input
+    limit: int | None = None
+    if isinstance(node, Limit):
+        limit = _constant_limit(node)
+        if limit is None:
+            return None
+        node = node.input
+    emit: Sequence[Expr] | None = None
+    if isinstance(node, Evaluator):
+        if node.filter is not None:
+            return None
+        emit = node.emit
+        node = node.input
     if not isinstance(node, TableReader) or not isinstance(node.table, Table) or not _is_plain(node.table, node):
         return None
     names = {column.id: name for column, name in zip(node.columns, node.names, strict=True)}

@@ -147,7 +147,7 @@ def _find_unknown(table: Table) -> Sequence[_Key]:
 
 def _keys(table: Table, files: Sequence[str]) -> Sequence[_Key]:
     # A file that a log names never changes.
-    if table.storage is not None or table.lake:
+    if table.has_log:
         return [(file, None) for file in files]
     stamps = stamps_of(table)
     return [(file, stamps(file)) for file in files]

@@ -132,7 +132,7 @@ class RecordingCatalog:
         become a link. Tables of logs have a rule of their own (`engine.lakes`).
         """
         now = refresh(table)
-        if now.storage is None and not now.lake:
+        if not now.has_log:
             self.roots.require(file for file in now.files if remote_file_ref(file) is None)
         return now
 

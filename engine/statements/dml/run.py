@@ -10,7 +10,6 @@ that Spark's tasks can write themselves do not pass through this member at all (
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
@@ -31,7 +30,7 @@ from engine.plan_ir.logical import Mutate, Root
 from engine.statements.dml.intents import Intents
 from engine.statements.dml.unique import doubles, first_double, key_types
 from engine.statements.shared import plan_files as names
-from engine.storage import disk
+from engine.storage import tables
 from engine.writers.parts import writer_of
 from engine.writers.sink import RowSink
 from engine.writers.violations import check_failed, key_exists, null_in
@@ -218,15 +217,8 @@ async def drain(
 
 async def _remove_staged(table: Table, added: Sequence[DataFile], ground: MutationContext) -> None:
     """Remove staged files."""
-
-    def unlink() -> None:
-        for file in added:
-            # VACUUM removes what cannot be removed here.
-            with contextlib.suppress(OSError):
-                disk.current_disk().remove(Path(names.absolute(table, file.path)))
-
     if added:
-        await shielded(ground.in_writer_pool(unlink))
+        await shielded(ground.in_writer_pool(functools.partial(tables.unlink, Path(table.path), added)))
 
 
 # -- rows that are offered -------------------------------------------------------------------------------------------

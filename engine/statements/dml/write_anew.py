@@ -43,7 +43,7 @@ async def write_anew(
         raise
     before, after = sum(file.rows for file in files), sum(file.rows for file in added)
     if before != after:
-        tables.unlink(root, table.storage.location, added)
+        tables.unlink(tables.folder(root, table.storage), added)
         raise InternalError(f'{before} rows of table "{table.name}" were to be written anew, and {after} were')
     return added
 

@@ -137,7 +137,7 @@ def is_contested(table: Table) -> bool:
 
 def _discard(engine: EngineServices, table: Table, added: Sequence[DataFile]) -> None:
     assert table.storage is not None, "a stored table"
-    tables.unlink(engine.store.tables, table.storage.location, added)
+    tables.unlink(tables.folder(engine.store.tables, table.storage), added)
 
 
 def _record(
