@@ -7,7 +7,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 import random
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from psycopg.types.string import TextLoader
+from support.aged_files import write_aged
 from support.local_member import LocalMember, local_member
 from support.member_process import wait_until
 
@@ -84,10 +84,7 @@ def table(seed: int, first: int) -> pa.Table:
 
 def write(path: Path, rows: pa.Table, *, age: float = 10.0) -> None:
     """Write a Parquet file of several row groups that last changed a while ago."""
-    path.parent.mkdir(exist_ok=True)
-    pq.write_table(rows, path, row_group_size=1_000)
-    changed = time.time() - age
-    os.utime(path, (changed, changed))
+    write_aged(path, rows, age=age, row_group_size=1_000)
 
 
 def answered(member: LocalMember) -> int:

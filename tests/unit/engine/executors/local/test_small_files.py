@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
-import pyarrow.parquet as pq
 import pytest
 import sqlglot
 from sqlglot import exp
+from support.aged_files import write_aged
 from support.local_member import local_member
 
 from engine.executors.engine_config import EngineConfig
@@ -31,14 +31,6 @@ def small(tmp_path: Path) -> Iterator[SmallFiles]:
     yield SmallFiles(database)
     assert database.statistics()["cursors"] == 0
     database.close()
-
-
-def written(path: Path, rows: pa.Table, *, age: float = 10.0) -> str:
-    """A Parquet file that last changed a while ago."""
-    pq.write_table(rows, path)
-    changed = time.time() - age
-    os.utime(path, (changed, changed))
-    return str(path)
 
 
 def numbers(*values: int) -> pa.Table:
@@ -66,7 +58,7 @@ def placed(small: SmallFiles, text: str, parameters: Mapping[str, Any] | None = 
 
 
 def test_a_file_is_kept_when_it_is_read_again(tmp_path: Path, small: SmallFiles) -> None:
-    found = placed(small, total(written(tmp_path / "a.parquet", numbers(1, 2, 3))))
+    found = placed(small, total(write_aged(tmp_path / "a.parquet", numbers(1, 2, 3))))
     assert "READ_PARQUET" not in found.statement
     assert answer(small, found) == [6]
     small.release(found)
@@ -74,7 +66,7 @@ def test_a_file_is_kept_when_it_is_read_again(tmp_path: Path, small: SmallFiles)
 
 
 def test_another_statement_over_the_file_finds_it(tmp_path: Path, small: SmallFiles) -> None:
-    path = written(tmp_path / "a.parquet", numbers(1, 2, 3))
+    path = write_aged(tmp_path / "a.parquet", numbers(1, 2, 3))
     small.release(placed(small, total(path)))
     found = small.place(total(path).replace("SUM", "MAX"), {}, ())
     assert found is not None
@@ -83,21 +75,21 @@ def test_another_statement_over_the_file_finds_it(tmp_path: Path, small: SmallFi
 
 
 def test_a_changed_file_is_another(tmp_path: Path, small: SmallFiles) -> None:
-    path = written(tmp_path / "a.parquet", numbers(1, 2, 3))
+    path = write_aged(tmp_path / "a.parquet", numbers(1, 2, 3))
     small.release(placed(small, total(path)))
-    written(tmp_path / "a.parquet", numbers(1, 2, 4), age=5.0)
+    write_aged(tmp_path / "a.parquet", numbers(1, 2, 4), age=5.0)
     found = placed(small, total(path))
     assert answer(small, found) == [7]
     small.release(found)
 
 
 def test_a_file_that_changed_just_now_is_not_kept(tmp_path: Path, small: SmallFiles) -> None:
-    text = total(written(tmp_path / "a.parquet", numbers(1), age=0.0))
+    text = total(write_aged(tmp_path / "a.parquet", numbers(1), age=0.0))
     assert [small.place(text, {}, ()) for _ in range(3)] == [None] * 3
 
 
 def test_the_files_of_a_parameter(tmp_path: Path, small: SmallFiles) -> None:
-    files = [written(tmp_path / f"{i}.parquet", numbers(i)) for i in (1, 2, 4)]
+    files = [write_aged(tmp_path / f"{i}.parquet", numbers(i)) for i in (1, 2, 4)]
     text = (
         'SELECT SUM("t0"."n") AS "s" FROM READ_PARQUET($r1, "hive_partitioning" = FALSE, "file_row_number" = TRUE) AS "t0" '
         'WHERE "t0"."file_row_number" >= $r1_first AND "t0"."file_row_number" < $r1_end'
@@ -109,8 +101,8 @@ def test_the_files_of_a_parameter(tmp_path: Path, small: SmallFiles) -> None:
 
 
 def test_a_statement_is_placed_whole_or_not_at_all(tmp_path: Path, small: SmallFiles) -> None:
-    little = written(tmp_path / "little.parquet", numbers(1))
-    large = written(tmp_path / "large.parquet", pa.table({"n": np.random.default_rng(1).random(700_000)}))
+    little = write_aged(tmp_path / "little.parquet", numbers(1))
+    large = write_aged(tmp_path / "large.parquet", pa.table({"n": np.random.default_rng(1).random(700_000)}))
     both = f"{total(little)} UNION ALL {total(large)}"
     small.release(placed(small, total(little)))
     assert [small.place(both, {}, ()) for _ in range(3)] == [None] * 3
@@ -138,7 +130,7 @@ def test_a_file_that_cannot_be_read_is_the_statements_error(tmp_path: Path, smal
 def test_what_was_used_longest_ago_makes_room(
     tmp_path: Path, small: SmallFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paths = [written(tmp_path / f"{i}.parquet", numbers(i)) for i in range(3)]
+    paths = [write_aged(tmp_path / f"{i}.parquet", numbers(i)) for i in range(3)]
     first = placed(small, total(paths[0]))
     size = small.statistics()["small_table_bytes"]
     monkeypatch.setattr(small_files, "_KEPT_BYTES", 2 * size)
@@ -152,7 +144,7 @@ def test_what_was_used_longest_ago_makes_room(
 
 def test_what_tables_take_is_what_they_take_of_memory(tmp_path: Path, small: SmallFiles) -> None:
     """The files have a hundredth of it."""
-    path = written(tmp_path / "a.parquet", numbers(*[7] * 500_000))
+    path = write_aged(tmp_path / "a.parquet", numbers(*[7] * 500_000))
     small.release(placed(small, total(path)))
     assert os.stat(path).st_size < 100_000
     assert small.statistics()["small_table_bytes"] >= 4_000_000
@@ -162,7 +154,7 @@ def test_a_table_that_takes_too_much_is_given_up(
     tmp_path: Path, small: SmallFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(small_files, "_TABLE_BYTES", 1_000_000)
-    path = written(tmp_path / "a.parquet", numbers(*[7] * 500_000))
+    path = write_aged(tmp_path / "a.parquet", numbers(*[7] * 500_000))
     assert [small.place(total(path), {}, ()) for _ in range(4)] == [None] * 4
     assert small._table_bytes() == 0
 
@@ -170,7 +162,7 @@ def test_a_table_that_takes_too_much_is_given_up(
 def test_long_texts_count_as_memory_of_their_table(tmp_path: Path, small: SmallFiles) -> None:
     """A file of a megabyte whose table takes forty."""
     shared = pa.DictionaryArray.from_arrays(pa.array([0] * 40, pa.int32()), pa.array(["x" * (1 << 20)]))
-    path = written(tmp_path / "a.parquet", pa.table({"n": list(range(40)), "v": shared}))
+    path = write_aged(tmp_path / "a.parquet", pa.table({"n": list(range(40)), "v": shared}))
     for _ in range(3):
         assert small.place(total(path), {}, ()) is None
     assert small.statistics() == {"small_tables": 0, "small_table_bytes": 0}
@@ -187,7 +179,7 @@ def test_inputs_run_there_if_they_are_small(small: SmallFiles) -> None:
 
 
 def test_what_reads_nothing_or_is_not_ours_stays_where_it_is(tmp_path: Path, small: SmallFiles) -> None:
-    path = written(tmp_path / "a.parquet", numbers(1))
+    path = write_aged(tmp_path / "a.parquet", numbers(1))
     for text in (
         'SELECT 1 AS "c"',
         f"select sum(n) from read_parquet('{path}')",
@@ -217,7 +209,7 @@ def test_plain_scans() -> None:
 def test_a_statement_that_has_its_tree_is_not_parsed(
     tmp_path: Path, small: SmallFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = total(written(tmp_path / "a.parquet", numbers(1, 2, 3))) + " LIMIT 1"
+    text = total(write_aged(tmp_path / "a.parquet", numbers(1, 2, 3))) + " LIMIT 1"
     tree = sqlglot.parse_one(text, dialect=DIALECTS["local"])
     assert isinstance(tree, exp.Expression)
     parsed: list[str] = []
