@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import psutil
 import psycopg
 import pytest
+from support.child_processes import python_workers
 from support.fault_ground import ROWS, Ground, connect, held
 from support.member_process import MemberProcess, wait_until
 from support.swept_files import require_swept
@@ -70,7 +70,7 @@ def test_a_worker_is_killed_and_its_task_tried_again(sparks: Sparks) -> None:
     with connect(sparks.alive[0], options=_OPTIONS) as session:
         running = Change(session, _INSERT.format("by_tasks") + " where x % 2 = 0")
         wait_until(lambda: sparks.staged, 120)
-        for worker in _python_workers(sparks.alive[-1]):
+        for worker in python_workers(sparks.alive[-1].pid):
             worker.kill()
         running.end()
         sparks.rows["by_tasks"] += ROWS // 2
@@ -120,10 +120,3 @@ class Change:
             self._session.execute(self._statement)
         except psycopg.Error as error:
             self._error = error
-
-
-def _python_workers(member: MemberProcess) -> list[psutil.Process]:
-    """Return the Python workers of its Spark: the children of the daemon that forks them."""
-    family = [p for p in psutil.Process(member.pid).children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
-    daemons = [p for p in family if "engine.executors.spark.worker_daemon" in " ".join(p.cmdline())]
-    return [p for p in family if p.ppid() in {daemon.pid for daemon in daemons}]

@@ -125,7 +125,9 @@ def test_a_statements_page_follows_it(page: Page, console: GeneratedConsole) -> 
 def test_what_changes_is_patched(page: Page, console: GeneratedConsole, world: World) -> None:
     """Nodes stay the same while their figures grow."""
     page.goto(console.address)
-    expect(page.locator(".member")).to_have_count(3)
+    # The history is the last that a new page shows: it has its own frame.
+    history = page.locator("section", has=page.get_by_role("heading", name="History"))
+    expect(history.locator("tbody tr")).to_have_count(30)
     mark = "for (const node of document.querySelectorAll('tr, .member, .edge, .box, svg')) node.seen = true"
     unmarked = "[...document.querySelectorAll('tr, .member, .edge, .box, svg')].filter((node) => !node.seen).length"
     page.evaluate(mark)
@@ -134,6 +136,7 @@ def test_what_changes_is_patched(page: Page, console: GeneratedConsole, world: W
         page.wait_for_timeout(50)
     assert page.evaluate(unmarked) == 0
     open_statement(page, console)
+    expect(page.locator(".edges tbody tr")).to_have_count(13)
     page.evaluate(mark)
     step = world.step
     while world.step < step + 4:

@@ -25,6 +25,7 @@ import sqlglot
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from support import tpch
+from support.child_processes import python_workers, running_children
 from support.lent_jvm import lent_process
 from support.session_server import eventually
 
@@ -137,15 +138,15 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def module_ground(tmp_path_factory: pytest.TempPathFactory, data: Path) -> AsyncIterator[Ground]:
     directory = tmp_path_factory.mktemp("member")
-    children = set(psutil.Process().children(recursive=True))
+    children = set(running_children())
     executor = SparkExecutor(SparkConfig("local[2]"), directory)
     await executor.start()
     await executor.ready()
     yield Ground(executor, data)
     await executor.close()
-    children.update(child for child in psutil.Process().children() if child.pid == lent_process())
+    children.update(child for child in running_children() if child.pid == lent_process())
     # The JVM goes on, and ends the daemon of its Python workers in its own time.
-    await eventually(lambda: set(psutil.Process().children(recursive=True)) <= children)
+    await eventually(lambda: set(running_children()) <= children)
     assert not [name for name in ("spark-warehouse", "metastore_db", "derby.log") if Path(name).exists()]  # noqa: ASYNC240
 
 
@@ -434,13 +435,6 @@ async def test_cancel_between_planning_and_the_first_stage(ground: Ground) -> No
     async with asyncio.timeout(60):
         await ground.executor.call(stop)
     assert [error.sqlstate for error in ended if error] == ["57014"]
-
-
-def python_workers() -> list[psutil.Process]:
-    """Spark's Python workers: the children of the daemon that forks them."""
-    everyone = [p for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
-    daemons = [p for p in everyone if "engine.executors.spark.worker_daemon" in " ".join(p.cmdline()) and p.children()]
-    return [worker for daemon in daemons for worker in daemon.children()]
 
 
 @pytest.mark.long

@@ -10,11 +10,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import psutil
 import psycopg
 import pyarrow.parquet as pq
 import pytest
 from support import tpch
+from support.child_processes import python_workers
 from support.local_member import LocalMember, local_member
 from support.member_process import wait_until
 
@@ -329,10 +329,3 @@ class Insert:
             self._connection.execute(_LONG)
         except psycopg.Error as error:
             self._state = error.sqlstate
-
-
-def python_workers() -> list[psutil.Process]:
-    """Spark's Python workers: the children of the daemon that forks them."""
-    everyone = [p for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
-    daemons = [p for p in everyone if "engine.executors.spark.worker_daemon" in " ".join(p.cmdline()) and p.children()]
-    return [worker for daemon in daemons for worker in daemon.children()]
