@@ -421,6 +421,10 @@ class UndefinedParameter(SqlError):
     default_sqlstate = "42P02"
 
 
+class TooManyColumns(SqlError):
+    default_sqlstate = "54011"
+
+
 class TooManyArguments(SqlError):
     default_sqlstate = "54023"
 

@@ -6,7 +6,7 @@ interrupted. The thread checks the mark at every token, node and expression (`ch
 
 The checks are in everything that loops or recurses over a statement: the lexer, the reader of the grammar, the binder
 of expressions, the walks and rewrites of which all passes are made, and the compiler. The same check counts the steps
-of the work, and every `_STEPS` of them it asks the member whether there is memory left for more.
+of the work, and now and then asks the member whether there is memory left for more.
 
 Considered and rejected: raising an exception in the thread (PyThreadState_SetAsyncExc), which may strike between the
 acquisition and the release of a lock; a process for each long statement, to and from which trees would have to be
@@ -15,6 +15,7 @@ copied.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,25 +23,34 @@ from typing import Final
 
 from wire.errors import QueryCanceled
 
-#: Steps between two checks of the memory: a few megabytes of tokens or nodes.
+#: Steps between two looks at the clock.
 _STEPS: Final = 4096
+#: Seconds between two checks of the memory, in which work takes some ten megabytes. A check reads a file, and so lets
+#: go of the interpreter's lock. A thread that waits for the lock asks for it only after five milliseconds in which
+#: nobody let go of it: checks after fewer milliseconds would keep all other threads waiting.
+_PERIOD: Final = 0.05
 
 
 class StatementWork:
     """The parsing, planning or compilation of one statement on one thread.
 
-    require_memory: called every few thousand steps; raises SqlError if the work may not take more memory.
+    require_memory: called every `_PERIOD` seconds; raises SqlError if the work may not take more memory.
     interrupted: may be set from any thread; the work then ends with QueryCanceled at its next step.
     steps: the number of tokens, nodes and expressions that were made or visited.
+    clock: seconds.
     """
 
-    __slots__ = ("_look_at", "_require_memory", "interrupted", "steps")
+    __slots__ = ("_check_at", "_clock", "_look_at", "_require_memory", "interrupted", "steps")
 
-    def __init__(self, require_memory: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, require_memory: Callable[[], None] = lambda: None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.interrupted = False
         self.steps = 0
         self._require_memory = require_memory
+        self._clock = clock
         self._look_at = _STEPS
+        self._check_at = 0.0
 
     def step(self) -> None:
         """Count a step. Raises QueryCanceled if the work is interrupted, and the errors of `require_memory`."""
@@ -49,7 +59,9 @@ class StatementWork:
         self.steps += 1
         if self.steps >= self._look_at:
             self._look_at = self.steps + _STEPS
-            self._require_memory()
+            if (now := self._clock()) >= self._check_at:
+                self._check_at = now + _PERIOD
+                self._require_memory()
 
 
 _CURRENT: Final[ContextVar[StatementWork | None]] = ContextVar("sluice_statement_work", default=None)

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from engine.common.interrupts import check_for_interrupts
 from engine.plan_ir.columnar_rows import ColumnarRows
-from engine.plan_ir.expr import Constants, Expr, Frame, FrameBound, Node, OrderItem, Parameters, Subquery
+from engine.plan_ir.expr import Const, Constants, Expr, Frame, FrameBound, Node, OrderItem, Parameters, Subquery
 from engine.plan_ir.logical import Aggregator, Cte
 
 NodeT = TypeVar("NodeT", bound=Node)
@@ -119,8 +119,15 @@ def subplans(node: Node) -> Iterator[Node]:
                 yield part.plan
 
 
+#: The characters or bytes of a constant that cost a function as much as a node costs the compiler: a function may read
+#: its constant pattern or format when it is compiled.
+_NODE_CHARACTERS: Final = 32
+
+
 def size(plan: Node) -> int:
-    """Count nodes and expressions, those of subqueries included; a grouping set counts as its columns."""
+    """Count nodes and expressions, those of subqueries included; a grouping set counts as its columns, and a long
+    constant as so many nodes as it may cost to compile.
+    """
     count = 0
     left: list[Any] = [plan]
     while left:
@@ -134,6 +141,8 @@ def size(plan: Node) -> int:
             left.extend(thing.columns)
         elif isinstance(thing, (Node, Expr, OrderItem, Cte, Frame, FrameBound)):
             count += 1
+            if isinstance(thing, Const) and isinstance(thing.value, (str, bytes)):
+                count += len(thing.value) // _NODE_CHARACTERS
             kind: Any = thing.__class__
             left.extend(getattr(thing, name) for name in _child_fields(kind))
             if isinstance(thing, Aggregator) and thing.grouping_sets is not None:

@@ -108,6 +108,7 @@ class Conversation:
 
     async def _answer(self, exchange: Exchange, message: m.FrontendMessage) -> None:
         with self._interrupts.command():
+            await exchange.loop_turn.give_way()
             await self._visits.over()
             if exchange.rows is not None and not pipelined_rows.continues(exchange, message):
                 await pipelined_rows.run(exchange)

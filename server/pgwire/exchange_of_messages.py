@@ -14,6 +14,7 @@ from server.cursors.portal import Portal
 from server.logs.lines import Origin
 from server.monitor.records import SessionRecords
 from server.pgwire.client_stream import ClientStream
+from server.pgwire.loop_turn import LoopTurn
 from server.pgwire.progress import ProgressReports, progress_line
 from server.pgwire.results import row_encoder, send_rows
 from server.pgwire.running import Running
@@ -43,6 +44,7 @@ class Exchange(Running):
     ) -> None:
         super().__init__(commands, settings, interrupt, others, counts, records, statistics, origin)
         self.stream = stream
+        self.loop_turn = LoopTurn()
         self._reports = ProgressReports(self._report)
         #: Executions that wait for those that follow them (`server.pgwire.pipelined_rows`).
         self.rows: PipelinedRows | None = None

@@ -32,6 +32,7 @@ from wire.errors import (
     IndeterminateDatatype,
     ProgramLimitExceeded,
     SqlSyntaxError,
+    TooManyColumns,
     UndefinedColumn,
     UndefinedTable,
     WrongObjectType,
@@ -41,6 +42,8 @@ from wire.types import pg_types as t
 if TYPE_CHECKING:
     from engine.sql.binder.expressions import ExpressionBinder, Handler
 
+#: MaxTupleAttributeNumber of PostgreSQL.
+_MAX_FIELDS: Final = 1664
 _COLLATIONS: Final = frozenset({"C", "POSIX", "default", "ucs_basic"})
 _COLLATABLE: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME})
 
@@ -324,6 +327,8 @@ def bind_row_items(binder: ExpressionBinder, node: exp.Expression, scope: Scope)
             items.extend(row_items(row))
         else:
             items.append(binder.bind(item, scope))
+    if len(items) > _MAX_FIELDS:
+        raise TooManyColumns(f"ROW expressions can have at most {_MAX_FIELDS} entries", position=cursor(position(node)))
     return items
 
 

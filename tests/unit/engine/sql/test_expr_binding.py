@@ -191,6 +191,14 @@ def test_rows_and_fields() -> None:
     assert bind("(row(1, tx)).f2") == bind("tx")
 
 
+def test_a_row_has_at_most_1664_fields() -> None:
+    """The message is PostgreSQL 15's."""
+    assert isinstance(bind(f"row({', '.join(['1'] * 1664)})"), Row)
+    with pytest.raises(SqlError, match="ROW expressions can have at most 1664 entries") as refused:
+        bind(f"row({', '.join(['1'] * 1665)})")
+    assert refused.value.sqlstate == "54011"
+
+
 def test_in_a_query_compares_columns_of_one_type() -> None:
     bound = bind("i4 in (select 1)")
     assert isinstance(bound, Subquery)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -84,13 +85,17 @@ def test_steps_grow_with_the_statement(name: str) -> None:
     assert work.steps > 0
 
 
-def test_memory_is_asked_for_every_few_thousand_steps() -> None:
-    asked: list[None] = []
-    work = StatementWork(lambda: asked.append(None))
+def test_memory_is_checked_now_and_then() -> None:
+    """Not more often than a thread that waits for the interpreter's lock needs to ask for it."""
+    checked: list[float] = []
+    seconds = itertools.count()
+    work = StatementWork(lambda: checked.append(now), lambda: now)
     with work_scope(work):
-        for _ in range(100_000):
+        for second in itertools.islice(seconds, 1_000_000):
+            now = second / 1_000_000
             check_for_interrupts()
-    assert 10 <= len(asked) <= 100
+    assert 10 <= len(checked) <= 20
+    assert min(after - before for before, after in itertools.pairwise(checked)) >= 0.05
 
 
 def test_work_that_may_not_take_more_memory_ends() -> None:
