@@ -26,8 +26,8 @@ from wire.errors import QueryCanceled
 #: Steps between two looks at the clock.
 _STEPS: Final = 4096
 #: Seconds between two checks of the memory, in which work takes some ten megabytes. A check reads a file, and so lets
-#: go of the interpreter's lock. A thread that waits for the lock asks for it only after five milliseconds in which
-#: nobody let go of it: checks after fewer milliseconds would keep all other threads waiting.
+#: go of the interpreter's lock. A thread that waits for the lock asks for it only after an interval
+#: (`sys.getswitchinterval`) in which nobody let go of it: checks in quick succession would keep all others waiting.
 _PERIOD: Final = 0.05
 
 

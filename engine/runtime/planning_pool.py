@@ -11,7 +11,7 @@ The work runs on the operation threads. Four measures keep one client's statemen
 - *Turns.* Work on long statements leaves at least one operation thread to other work. A session has one statement at a
   time, and turns are given in the order of the requests, so each client gets its share of them. Work that was
   interrupted keeps its turn until its thread is free.
-- *Memory.* Every few thousand steps the process's resident memory is compared with the configured limit (`memory`);
+- *Memory.* Every few hundredths of a second the process's resident memory is compared with the configured limit (`memory`);
   above it the statement ends with 53200. Short statements make too few steps to be checked.
 """
 

@@ -1,15 +1,22 @@
-"""Runs full garbage collections at moments when few objects are alive.
+"""Runs garbage collections that visit few objects.
 
-A full collection visits all objects of the process while every session waits. During the parse of a long statement,
-which has made some millions of objects, that takes a second and frees nothing, since all of them are in use. The
-interpreter starts a full collection when the objects that have survived the two younger generations have grown by a
-quarter, and so several times during each such statement. A member therefore disables the interpreter's full
-collections, and a thread starts them instead: when many objects have survived and few nodes of long statements are
-alive (`PlanningPool.live_nodes`). A collection that is due is postponed for some minutes at most, and not at all while
-the process uses more than half of its memory limit.
+A full collection visits all objects of the process while every session waits: a tenth of a second for the caches of a
+busy member, a second and more for the trees of a long statement, which are all in use. The interpreter starts one when
+the objects that have survived the two younger generations have grown by a quarter, and so several times during each
+long statement. A member therefore disables the interpreter's full collections. Instead a thread moves what has
+survived, from time to time, to the generation that collections do not visit (`gc.freeze`), so that each object is
+visited once:
 
-A tree of sqlglot's is garbage that only collections find: 40 objects and 7 kB for the shortest statement. Trees of long
-statements are taken apart before (`engine.runtime.disposal`), so that little is left to find.
+- Usually it collects before: the objects that are not frozen yet, some hundreds of thousands.
+- While long statements are being planned (`PlanningPool.live_nodes`) it does not, since nearly all new objects are
+  alive.
+
+Objects die in the frozen generation too. Their memory is freed at once unless they are cycles, which only a visit
+finds: such as the trees of sqlglot that statements leave behind, 40 objects and 7 kB for the shortest one. Trees of
+long statements are taken apart before (`engine.runtime.disposal`). For the rest, all objects are unfrozen and visited
+when the frozen ones have grown by half, and by `_GROWTH` at least, since the last time. This is postponed for some
+minutes at most while long statements are being planned, and not at all while the process uses more than half of its
+memory limit.
 
 However many objects are alive, collections take at most a fiftieth of the time.
 """
@@ -27,13 +34,18 @@ from engine.common.supervised import Supervised
 
 #: Seconds between two checks.
 _PERIOD: Final = 0.5
-#: Collections of the middle generation before a full one (the default is 10): some 175,000 objects.
+#: Collections of the middle generation before what survived is frozen: some 175,000 objects.
 _COLLECTIONS: Final = 25
-#: The interpreter's own threshold for the same, which is never reached.
+#: The greatest number of objects that survive a collection of the middle generation.
+_SURVIVORS: Final = 7_000
+#: The interpreter's own threshold for full collections, which is never reached.
 _NEVER: Final = 1 << 30
 #: The number of live nodes of long statements up to which a collection runs; they cost it some hundredths of a second.
 _LIVE_NODES: Final = 20_000
-#: The longest postponement of a collection that is due, in seconds.
+#: The least growth of the frozen generation after which all objects are visited; and as a share of what it was.
+_GROWTH: Final = 500_000
+_GROWTH_SHARE: Final = 0.5
+#: The longest postponement of a visit of all objects, in seconds.
 _PATIENCE: Final = 300.0
 #: The pause after a collection, in multiples of its duration.
 _REST: Final = 50
@@ -59,7 +71,9 @@ class FullCollections:
         self._supervised = supervised or Supervised("collections")
         self._resident = resident
         self._clock = clock
-        self._collected = clock()
+        self._visited = clock()
+        #: The number of frozen objects after the last visit of all, and an upper bound of their growth since then.
+        self._frozen, self._growth = gc.get_freeze_count(), 0
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sluice-collections", daemon=True)
         self._threshold = gc.get_threshold()
@@ -73,21 +87,38 @@ class FullCollections:
         self._thread.join()
         gc.set_threshold(*self._threshold)
 
-    def is_due(self) -> bool:
-        """Return whether a collection should run now."""
-        if gc.get_count()[2] < _COLLECTIONS:
-            return False
+    def collect(self) -> None:
+        """Collect and freeze what has become due."""
+        survived = gc.get_count()[2]
+        if survived < _COLLECTIONS:
+            return
         few = self._live_nodes() <= _LIVE_NODES
-        return few or self._clock() - self._collected > _PATIENCE or self._resident() > self._memory_bytes // 2
+        if few:
+            gc.collect()
+        gc.freeze()
+        self._growth += survived * _SURVIVORS
+        may_visit = few or self._clock() - self._visited > _PATIENCE or self._resident() > self._memory_bytes // 2
+        if may_visit and self._has_grown():
+            self._visit_all()
+
+    def _has_grown(self) -> bool:
+        """Return whether so many objects were frozen that all should be visited."""
+        limit = max(_GROWTH, int(_GROWTH_SHARE * self._frozen))
+        if self._growth > limit:
+            # Counting them takes some hundredths of a second.
+            self._growth = gc.get_freeze_count() - self._frozen
+        return self._growth > limit
+
+    def _visit_all(self) -> None:
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
+        self._visited = self._clock()
+        self._frozen, self._growth = gc.get_freeze_count(), 0
 
     def _run(self) -> None:
         rest = _PERIOD
         while not self._closed.wait(rest):
             began = self._clock()
-            self._supervised.attempt(self._collect)
+            self._supervised.attempt(self.collect)
             rest = max(_PERIOD, _REST * (self._clock() - began))
-
-    def _collect(self) -> None:
-        if self.is_due():
-            gc.collect()
-            self._collected = self._clock()

@@ -83,6 +83,7 @@ async def compile_aside(
             return replace(query, runs=replace(runs, printed=print_statement(runs.statement, runs.engine)))
 
     query = await engine.planning.run(compile_with_text, long=nodes > SHORT_NODES)
-    if nodes > SHORT_NODES and isinstance(query.runs, CompiledFragment):
+    if isinstance(query.runs, CompiledFragment):
+        # The statement may have many times the plan's nodes, and would be garbage that only collections find.
         engine.planning.dispose_with(query.runs, [query.runs.statement], nodes, cached=True)
     return query

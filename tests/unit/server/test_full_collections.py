@@ -1,19 +1,23 @@
-"""Full garbage collections begin when few objects of long statements are alive (`server.common.full_collections`)."""
+"""Garbage collections that visit few objects, in place of the interpreter's full ones (`server.common.full_collections`)."""
 
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Iterator
 
 import pytest
 from support.member_process import wait_until
 
+from server.common import full_collections
 from server.common.full_collections import FullCollections
 
 _LIMIT = 1000
 
 
 class _Cycle:
+    """Garbage, once it is dropped, that only a collection frees."""
+
     def __init__(self) -> None:
         self.own = self
 
@@ -30,59 +34,104 @@ class _Process:
 
 @pytest.fixture
 def process() -> Iterator[_Process]:
-    """With many collections of the middle generation behind it."""
+    """With full collections disabled."""
     threshold = gc.get_threshold()
     gc.set_threshold(*threshold[:2], 1 << 30)
     gc.collect()
-    for _ in range(30):
-        gc.collect(1)
     yield _Process()
     gc.set_threshold(*threshold)
 
 
-def test_few_objects_are_collected_at_once(process: _Process) -> None:
-    assert process.collections().is_due()
+def _survive() -> None:
+    """Let so many collections of the middle generation pass that one of all is due."""
+    for _ in range(30):
+        gc.collect(1)
 
 
-def test_nothing_is_due_before_many_have_lived_through(process: _Process) -> None:
-    gc.collect()
-    assert not process.collections().is_due()
+def _garbage() -> weakref.ref[_Cycle]:
+    """Return a cycle that nobody refers to, and that has survived the younger generations."""
+    cycle = _Cycle()
+    gc.collect(1)
+    return weakref.ref(cycle)
 
 
-def test_a_long_statement_puts_it_off_for_minutes(process: _Process) -> None:
-    collections = process.collections()
+def test_garbage_is_collected_and_the_rest_frozen(process: _Process) -> None:
+    collections, cycle = process.collections(), _garbage()
+    kept = _Cycle()
+    _survive()
+    before = gc.get_freeze_count()
+    collections.collect()
+    assert cycle() is None
+    assert gc.get_freeze_count() > before
+    assert not any(thing is kept for thing in gc.get_objects())
+
+
+def test_nothing_is_due_before_many_have_survived(process: _Process) -> None:
+    collections, cycle = process.collections(), _garbage()
+    before = gc.get_freeze_count()
+    collections.collect()
+    assert cycle() is not None
+    assert gc.get_freeze_count() == before
+
+
+def test_beside_a_long_statement_all_is_frozen_without_a_visit(process: _Process) -> None:
+    collections, cycle = process.collections(), _garbage()
+    process.nodes, before = 1_000_000, gc.get_freeze_count()
+    _survive()
+    collections.collect()
+    assert cycle() is not None
+    assert gc.get_freeze_count() > before
+    assert gc.get_count()[2] == 0
+
+
+@pytest.mark.parametrize("why", ["the statement has ended", "minutes have passed", "memory is short"])
+def test_frozen_garbage_is_found_when_much_is_frozen(
+    process: _Process, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(full_collections, "_GROWTH", 1000)
+    monkeypatch.setattr(full_collections, "_GROWTH_SHARE", 0.0)
+    collections, cycle = process.collections(), _garbage()
     process.nodes = 1_000_000
-    assert not collections.is_due()
+    _survive()
+    collections.collect()
     process.now = 299.0
-    assert not collections.is_due()
-    process.now = 301.0
-    assert collections.is_due()
+    kept = [_Cycle() for _ in range(2000)]
+    _survive()
+    collections.collect()
+    assert cycle() is not None
+    match why:
+        case "the statement has ended":
+            process.nodes = 0
+        case "minutes have passed":
+            process.now = 301.0
+        case _:
+            process.memory = _LIMIT // 2 + 1
+    _survive()
+    collections.collect()
+    assert cycle() is None
+    assert all(one.own is one for one in kept)
 
 
-def test_memory_does_not_wait(process: _Process) -> None:
-    process.nodes, process.memory = 1_000_000, _LIMIT // 2 + 1
-    assert process.collections().is_due()
+def test_little_growth_is_no_reason_to_visit_all(process: _Process) -> None:
+    collections, cycle = process.collections(), _garbage()
+    process.nodes = 1_000_000
+    _survive()
+    collections.collect()
+    process.nodes = 0
+    for _ in range(10):
+        _survive()
+        collections.collect()
+    assert cycle() is not None
 
 
 def test_from_start_to_close_it_collects_in_the_interpreter_s_place(process: _Process) -> None:
     before = gc.get_threshold()
-    collected: list[int] = []
-
-    def note(phase: str, info: dict[str, int]) -> None:
-        if phase == "stop" and info["generation"] == 2:
-            collected.append(info["collected"])
-
-    gc.callbacks.append(note)
-    collections = FullCollections(lambda: process.nodes, 1 << 40)
-    process.nodes = 1_000_000
-    _Cycle()
+    collections, cycle = process.collections(), _garbage()
     collections.start()
     try:
         assert gc.get_threshold()[2] > 1_000_000
-        assert collected == []
-        process.nodes = 0
-        wait_until(lambda: sum(collected) >= 1)
+        _survive()
+        wait_until(lambda: cycle() is None)
     finally:
         collections.close()
-        gc.callbacks.remove(note)
     assert gc.get_threshold() == before
