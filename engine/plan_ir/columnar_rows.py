@@ -5,9 +5,12 @@ values.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import overload
+from typing import Final, overload
 
-from engine.plan_ir.expr import Constants, Expr, Parameters
+from engine.plan_ir.expr import Const, Constants, Expr, Parameters
+
+#: The number of rows from which constants are stored as data. Fewer are looked at in little time.
+MANY: Final = 32
 
 
 class ColumnarRows(Sequence[tuple[Expr, ...]]):
@@ -48,3 +51,21 @@ class ColumnarRows(Sequence[tuple[Expr, ...]]):
 
     def __repr__(self) -> str:
         return f"ColumnarRows({self.columns!r})"
+
+
+def gather_rows(columns: Sequence[Sequence[Expr]]) -> tuple[tuple[Expr, ...], ...] | ColumnarRows:
+    """Return rows of the columns' expressions: as data, which no pass looks at, if they are many and each column has
+    constants of one type only.
+    """
+    if columns and len(columns[0]) >= MANY:
+        gathered = [constants for column in columns if (constants := _gather(column)) is not None]
+        if len(gathered) == len(columns):
+            return ColumnarRows(gathered)
+    return tuple(zip(*columns, strict=True))
+
+
+def _gather(column: Sequence[Expr]) -> Constants | None:
+    typ = column[0].type
+    if not all(isinstance(cell, Const) and cell.type == typ for cell in column):
+        return None
+    return Constants(typ, tuple(cell.value for cell in column if isinstance(cell, Const)))

@@ -10,7 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from engine.common.interrupts import check_for_interrupts
-from engine.plan_ir.expr import AggregateCall, Call, ColumnRef, Expr, GroupingCall, Node, Subquery, WindowCall
+from engine.plan_ir.expr import (
+    AggregateCall,
+    Call,
+    ColumnRef,
+    Const,
+    Expr,
+    GroupingCall,
+    Node,
+    ParamRef,
+    Subquery,
+    WindowCall,
+)
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.rewrite import expressions, map_expressions, map_inputs, map_operands
 from engine.sql.binder.scope import Scope
@@ -97,6 +108,8 @@ def check_plain(expr: Expr, clause: str, scope: Scope) -> None:
 
     clause: as PostgreSQL names it in these messages: `WHERE`, `JOIN conditions`, `functions in FROM`.
     """
+    if isinstance(expr, Const | ParamRef):
+        return
     _check_no_aggregates(expr, clause, scope)
     check_no_windows(expr, clause)
     check_no_sets(expr, clause)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from engine.plan_ir.columnar_rows import gather_rows
 from engine.plan_ir.expr import Expr
 from engine.plan_ir.logical import Values
 from engine.sql.binder import row_locks, sorting
@@ -31,7 +32,7 @@ def bind(binder: QueryBinder, tree: exp.Values, scope: Scope) -> Bound:
     unified = [binder.expressions.unify([row[i] for row in rows], "VALUES") for i in range(width)]
     names = tuple(f"column{i}" for i in range(1, width + 1))
     columns = tuple(binder.context.new_column(name, typ) for name, (typ, _) in zip(names, unified, strict=True))
-    plan = Values(columns, tuple(tuple(exprs[i] for _, exprs in unified) for i in range(len(rows))))
+    plan = Values(columns, gather_rows([exprs for _, exprs in unified]) if width else ((),) * len(rows))
     source = Source("*VALUES*", tuple(SourceColumn(c.name, refer(c)) for c in columns))
     scope.add(source)
     scope.sources.append(source)

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import Table, TableColumn
 from engine.common.sql_type import of
-from engine.plan_ir.columnar_rows import ColumnarRows
+from engine.plan_ir.columnar_rows import ColumnarRows, gather_rows
 from engine.plan_ir.expr import Call, Column, Const, Expr, Node, ParamRef
 from engine.plan_ir.logical import Evaluator, Mutate, Ordering, Values
 from engine.plan_ir.select_list import has_one_row, in_renewed, requirements, select_list, with_select_list
@@ -115,10 +115,12 @@ def _values(binder: QueryBinder, table: Table, rows: list[tuple[Expr, ...]]) -> 
     """
     columns = row_columns(binder, table)
     raw = [common_casts([row[i] for row in rows]) for i in range(len(columns))]
-    if len(rows) == 1 or not any(casts for casts, _ in raw):
+    if len(rows) == 1:
         return Source(Values(columns, tuple(rows)), columns)
+    if not any(casts for casts, _ in raw):
+        return Source(Values(columns, gather_rows([cells for _, cells in raw])), columns)
     below = tuple(binder.context.new_column(c.name, cells[0].type) for c, (_, cells) in zip(columns, raw, strict=True))
-    values = Values(below, tuple(zip(*(cells for _, cells in raw), strict=True)))
+    values = Values(below, gather_rows([cells for _, cells in raw]))
     emit = tuple(with_casts(casts, refer(column)) for column, (casts, _) in zip(below, raw, strict=True))
     return Source(Evaluator(columns, values, emit), columns)
 
