@@ -7,9 +7,9 @@ long statement. A member therefore disables the interpreter's full collections. 
 survived, from time to time, to the generation that collections do not visit (`gc.freeze`), so that each object is
 visited once:
 
-- Usually it collects before: the objects that are not frozen yet, some hundreds of thousands.
-- While long statements are being planned (`PlanningPool.live_nodes`) it does not, since nearly all new objects are
-  alive.
+- It collects before: the objects that are not frozen yet, some hundreds of thousands.
+- While long statements are being planned (`PlanningPool.live_nodes`), nearly all new objects are alive. It waits for
+  their end; if that does not come within some seconds, it freezes without a collection.
 
 Objects die in the frozen generation too. Their memory is freed at once unless they are cycles, which only a visit
 finds: such as the trees of sqlglot that statements leave behind, 40 objects and 7 kB for the shortest one. Trees of
@@ -18,7 +18,7 @@ when the frozen ones have grown by half, and by `_GROWTH` at least, since the la
 minutes at most while long statements are being planned, and not at all while the process uses more than half of its
 memory limit.
 
-However many objects are alive, collections take at most a fiftieth of the time.
+However many objects are alive, collections take at most a twentieth of the time.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from typing import Final
 from engine.common.resident_memory import resident_bytes
 from engine.common.supervised import Supervised
 
-#: Seconds between two checks.
-_PERIOD: Final = 0.5
+#: Seconds between two checks: a pause between long statements may be short.
+_PERIOD: Final = 0.05
 #: Collections of the middle generation before what survived is frozen: some 175,000 objects.
 _COLLECTIONS: Final = 25
 #: The greatest number of objects that survive a collection of the middle generation.
@@ -45,10 +45,12 @@ _LIVE_NODES: Final = 20_000
 #: The least growth of the frozen generation after which all objects are visited; and as a share of what it was.
 _GROWTH: Final = 500_000
 _GROWTH_SHARE: Final = 0.5
+#: The longest wait for the end of long statements before survivors are frozen without a collection, in seconds.
+_WAIT: Final = 10.0
 #: The longest postponement of a visit of all objects, in seconds.
 _PATIENCE: Final = 300.0
 #: The pause after a collection, in multiples of its duration.
-_REST: Final = 50
+_REST: Final = 20
 
 
 class FullCollections:
@@ -71,7 +73,7 @@ class FullCollections:
         self._supervised = supervised or Supervised("collections")
         self._resident = resident
         self._clock = clock
-        self._visited = clock()
+        self._visited = self._frozen_at = clock()
         #: The number of frozen objects after the last visit of all, and an upper bound of their growth since then.
         self._frozen, self._growth = gc.get_freeze_count(), 0
         self._closed = threading.Event()
@@ -92,13 +94,16 @@ class FullCollections:
         survived = gc.get_count()[2]
         if survived < _COLLECTIONS:
             return
-        few = self._live_nodes() <= _LIVE_NODES
+        few, now = self._live_nodes() <= _LIVE_NODES, self._clock()
+        is_short = self._resident() > self._memory_bytes // 2
         if few:
             gc.collect()
+        elif now - self._frozen_at <= _WAIT and not is_short:
+            return
         gc.freeze()
+        self._frozen_at = now
         self._growth += survived * _SURVIVORS
-        may_visit = few or self._clock() - self._visited > _PATIENCE or self._resident() > self._memory_bytes // 2
-        if may_visit and self._has_grown():
+        if (few or now - self._visited > _PATIENCE or is_short) and self._has_grown():
             self._visit_all()
 
     def _has_grown(self) -> bool:

@@ -74,10 +74,14 @@ def test_nothing_is_due_before_many_have_survived(process: _Process) -> None:
     assert gc.get_freeze_count() == before
 
 
-def test_beside_a_long_statement_all_is_frozen_without_a_visit(process: _Process) -> None:
+def test_beside_long_statements_all_is_frozen_after_seconds_without_a_visit(process: _Process) -> None:
     collections, cycle = process.collections(), _garbage()
     process.nodes, before = 1_000_000, gc.get_freeze_count()
     _survive()
+    process.now = 9.0
+    collections.collect()
+    assert gc.get_freeze_count() == before
+    process.now = 11.0
     collections.collect()
     assert cycle() is not None
     assert gc.get_freeze_count() > before
@@ -91,7 +95,7 @@ def test_frozen_garbage_is_found_when_much_is_frozen(
     monkeypatch.setattr(full_collections, "_GROWTH", 1000)
     monkeypatch.setattr(full_collections, "_GROWTH_SHARE", 0.0)
     collections, cycle = process.collections(), _garbage()
-    process.nodes = 1_000_000
+    process.nodes, process.now = 1_000_000, 11.0
     _survive()
     collections.collect()
     process.now = 299.0
@@ -103,7 +107,7 @@ def test_frozen_garbage_is_found_when_much_is_frozen(
         case "the statement has ended":
             process.nodes = 0
         case "minutes have passed":
-            process.now = 301.0
+            process.now = 310.0
         case _:
             process.memory = _LIMIT // 2 + 1
     _survive()
@@ -114,7 +118,7 @@ def test_frozen_garbage_is_found_when_much_is_frozen(
 
 def test_little_growth_is_no_reason_to_visit_all(process: _Process) -> None:
     collections, cycle = process.collections(), _garbage()
-    process.nodes = 1_000_000
+    process.nodes, process.now = 1_000_000, 11.0
     _survive()
     collections.collect()
     process.nodes = 0
