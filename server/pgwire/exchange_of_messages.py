@@ -44,7 +44,7 @@ class Exchange(Running):
     ) -> None:
         super().__init__(commands, settings, interrupt, others, counts, records, statistics, origin)
         self.stream = stream
-        self.loop_turn = LoopTurn()
+        self.loop_turn = LoopTurn(stream)
         self._reports = ProgressReports(self._report)
         #: Executions that wait for those that follow them (`server.pgwire.pipelined_rows`).
         self.rows: PipelinedRows | None = None

@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from server.pgwire.client_stream import ClientStream
 
 #: The length of a turn, in seconds. Another session needs some turns to answer a short statement.
 _SECONDS: Final = 0.005
 
 
 class LoopTurn:
-    """See the module's docstring. clock: seconds."""
+    """See the module's docstring. stream: the client's. A turn begins when its message arrives, which shows that the
+    loop was free, or when the session has given way.
+    """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._end = 0.0
+    def __init__(self, stream: ClientStream) -> None:
+        self._stream = stream
+        self._began = 0.0
 
     async def give_way(self) -> None:
         """Let the other tasks of the loop run once if the turn is over."""
-        if self._clock() >= self._end:
+        if time.monotonic() - max(self._began, self._stream.turn) >= _SECONDS:
             await asyncio.sleep(0)
-            self._end = self._clock() + _SECONDS
+            self._began = time.monotonic()

@@ -21,6 +21,7 @@ import psutil
 import psycopg
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from support.child_processes import is_alive
 from support.member_process import MemberProcess, wait_until
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -271,7 +272,7 @@ def test_without_the_dispatcher_the_members_end(tmp_path: Path) -> None:
         assert len(members) == 2
         server.kill()
         psutil.wait_procs(members, timeout=60)
-        assert not any(member.is_running() and member.status() != psutil.STATUS_ZOMBIE for member in members)
+        assert not any(map(is_alive, members))
 
 
 def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:

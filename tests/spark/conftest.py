@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 from support import lent_jvm
+from support.child_processes import is_alive
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -20,6 +21,6 @@ def jvm() -> Iterator[None]:
     process = lent_jvm.lent_process()
     family = [] if process is None else [psutil.Process(process), *psutil.Process(process).children(recursive=True)]
     lent_jvm.close()
-    assert [member for member in family if member.is_running() and member.status() != psutil.STATUS_ZOMBIE] == []
+    assert [member for member in family if is_alive(member)] == []
     kinds = {type(thread) for thread in threading.enumerate()}
     assert [kind for kind in kinds if kind.__module__.startswith(("py4j", "pyspark"))] == []

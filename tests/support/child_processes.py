@@ -12,7 +12,7 @@ def running_children(pid: int | None = None) -> list[psutil.Process]:
 
     Zombies have ended: the shell that starts a JVM may leave one, which the JVM never collects.
     """
-    return [child for child in psutil.Process(pid).children(recursive=True) if _runs(child)]
+    return [child for child in psutil.Process(pid).children(recursive=True) if is_alive(child)]
 
 
 def python_workers(pid: int | None = None) -> list[psutil.Process]:
@@ -22,9 +22,10 @@ def python_workers(pid: int | None = None) -> list[psutil.Process]:
     return [child for child in family if child.ppid() in daemons]
 
 
-def _runs(process: psutil.Process) -> bool:
+def is_alive(process: psutil.Process) -> bool:
+    """Return whether a process runs. A zombie does not."""
     try:
-        return bool(process.status() != psutil.STATUS_ZOMBIE)
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
 

@@ -21,6 +21,7 @@ import psutil
 import psycopg
 from psycopg import sql
 
+from support.child_processes import is_alive
 from support.member_fork import ForkedMember
 
 
@@ -109,7 +110,7 @@ class MemberProcess:
         status = self._process.wait()
         self._process.stdout.close()
         _, alive = psutil.wait_procs([p for p in family if p.pid != self.pid], timeout=60)
-        left = [" ".join(p.cmdline())[:200] for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+        left = [" ".join(p.cmdline())[:200] for p in alive if is_alive(p)]
         for process in alive:
             process.kill()
         return status, left
