@@ -26,14 +26,14 @@ database, which would cost each transaction that changes rows one more write to 
 from __future__ import annotations
 
 import contextlib
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from engine.storage import disk
-from engine.storage.in_flight_files import IN_FLIGHT_FILES, TOUCH_SECONDS
+from engine.storage.file_clock import FILE_CLOCK, TOUCH_SECONDS
+from engine.storage.in_flight_files import IN_FLIGHT_FILES
 
 _PREFIX: Final = "_staging-claim-"
 _HOLD_PREFIX: Final = "_staging-hold-"
@@ -91,7 +91,7 @@ def is_claimed(table: Path) -> bool:
 
 
 def _is_alive(folder: Path, prefix: str) -> bool:
-    since = time.time() - _FORGOTTEN_SECONDS
+    since = FILE_CLOCK.now() - _FORGOTTEN_SECONDS
     return any(_modification_time(path) > since for path in folder.glob(f"{prefix}*"))
 
 

@@ -24,9 +24,7 @@ from typing import Final, Protocol
 from engine.catalog.model.objects import DataFile
 from engine.common.supervised import Supervised
 from engine.storage import disk
-
-#: The interval at which in-flight files are touched. VACUUM's least retention (`sluice.vacuum_retention`) is three times as long.
-TOUCH_SECONDS: Final = 300
+from engine.storage.file_clock import FILE_CLOCK, TOUCH_SECONDS
 
 
 class Writing(Protocol):
@@ -147,6 +145,8 @@ class Keeper:
             self._supervised.attempt(self.touch)
 
     def touch(self) -> None:
+        # It notices jumps only if it is read now and then.
+        FILE_CLOCK.now()
         paths = [Path(file) for file in IN_FLIGHT_FILES.files()] + [
             self._root / location for location in IN_FLIGHT_FILES.folders()
         ]

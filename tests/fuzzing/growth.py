@@ -1,6 +1,6 @@
 """Measure how the cost of statements grows: each construct of the grammar 10, 100, 1,000 ... times in one statement.
 
-`python -m fuzzing.growth [NAME ...] [--largest 100000] [--seconds 10]` sends them to its own member. For each size it
+`python -m fuzzing.growth [NAME ...] [--largest 100000] [--seconds 10] [--log FILE]` sends them to its own member. For each size it
 prints the processor time that the member took, the client's seconds, `ok` or the SQLSTATE, another client's longest
 `select 1` meanwhile, and the member's memory. A construct grows until a statement takes `--seconds`, or is refused for
 its depth or its size. These findings are printed at the end and make the exit status 1:
@@ -257,12 +257,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", default=list(CONSTRUCTS))
     parser.add_argument("--largest", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--log", type=Path, help="keep the member's log in this file")
     asked = parser.parse_args(arguments)
     found: list[str] = []
     with (
         tempfile.TemporaryDirectory() as folder,
         MemberProcess(
-            Path(folder) / "data", environment={"SLUICE_SPARK__START": "lazy"}, log=Path(folder) / "log"
+            Path(folder) / "data", environment={"SLUICE_SPARK__START": "lazy"}, log=asked.log or Path(folder) / "log"
         ) as member,
     ):
         with member.connect() as connection:

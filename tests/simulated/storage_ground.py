@@ -21,7 +21,7 @@ from engine.catalog.model.objects import Table
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import SessionCatalog
 from engine.lakes.foreign_files import refresh
-from engine.storage.in_flight_files import TOUCH_SECONDS
+from engine.storage.file_clock import TOUCH_SECONDS
 from engine.storage.staging import TableWriter
 from engine.storage.tables import DROPPED_SECONDS
 from simulated.history import History, State, WrittenFile, read_file

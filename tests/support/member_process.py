@@ -62,8 +62,8 @@ class MemberProcess:
     ) -> None:
         status, left = self.stop()
         if error is None:
-            assert status == (-signal.SIGKILL if self._killed else 0)
-            assert left == []
+            assert status == (-signal.SIGKILL if self._killed else 0), f"exit status {status}"
+            assert left == [], left
 
     @property
     def pid(self) -> int:

@@ -48,6 +48,7 @@ from engine.catalog.store.rows import Decision
 from engine.catalog.store.sweep import Strays, Swept, Vacuum, folders_with_rows
 from engine.common.error_copy import copy_error
 from engine.common.supervised import Background
+from engine.storage.file_clock import FILE_CLOCK
 from engine.storage.in_flight_files import IN_FLIGHT_FILES, Keeper
 from wire.errors import DataCorrupted, DuplicateTable, SerializationFailure, SqlError
 
@@ -264,7 +265,7 @@ class CatalogStore:
         decisions = self._database.decisions()
         failed: list[Exception] = []
         try:
-            for _ in remove_dropped(self._database, self.tables, int(time.time())):
+            for _ in remove_dropped(self._database, self.tables, int(FILE_CLOCK.now())):
                 pass
         except (SqlError, OSError) as error:
             failed.append(error)
@@ -321,11 +322,11 @@ class CatalogStore:
         """Remove files that tables no longer have (`engine.catalog.store.sweep`), a table at a time. retention:
         seconds. Blocks. Raises SqlError.
         """
-        return Vacuum(self._database, self.tables, time.time() - retention).tables(locations)
+        return Vacuum(self._database, self.tables, FILE_CLOCK.now() - retention).tables(locations)
 
     def vacuum_strays(self, retention: float) -> Strays:
         """Remove folders of tables that were never committed. Blocks. Raises SqlError."""
-        return Vacuum(self._database, self.tables, time.time() - retention).strays()
+        return Vacuum(self._database, self.tables, FILE_CLOCK.now() - retention).strays()
 
     def _count(self, name: str) -> None:
         with self._lock:

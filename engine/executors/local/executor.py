@@ -179,7 +179,7 @@ class LocalExecutor:
                 memory=context.memory,
                 row=row,
                 query=str(context.query),
-                tree=None if printed.values else fragment.statement,
+                fragment=None if printed.values else fragment,
             )
         )
 

@@ -5,11 +5,13 @@ text, which is parsed in the dialect in which it was written. The parsed tree is
 the text exactly. So a statement that is derived from it differs from the one that was sent only in what was changed
 here. Parsing a text takes as long as compiling it, some milliseconds, which would be wasted on a statement that runs
 once.
+
+What is kept of a statement does not include its tree: the tree belongs to the compiled statement, and ends with it.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import sqlglot
 from sqlglot import exp
@@ -18,6 +20,7 @@ from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.planner.codegen.files import FOLDERS_NAME
 from engine.sql.trees.copies import copy_tree
 from engine.sql.trees.dialects import to_sql
+from engine.sql.trees.disposal import take_apart
 from engine.sql.trees.engine_dialects import DIALECTS
 from wire.dataclass import dataclass
 
@@ -37,6 +40,8 @@ _SCAN: Final = (
 class Reader:
     """A table function of a statement: the files that it names, or the parameter whose value they are. A reader is
     equal only to itself.
+
+    call: a copy of the call, which must not be changed.
     """
 
     call: exp.Anonymous
@@ -46,7 +51,6 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    tree: exp.Expression
     readers: tuple[Reader, ...]
     is_scan: bool
 
@@ -79,12 +83,16 @@ def over_tables(text: str, names: tuple[str, ...], tree: exp.Expression | None =
 
 
 def _print_over_tables(text: str, names: tuple[str, ...], tree: exp.Expression | None) -> str:
-    statement = _read(text, tree)
-    assert statement is not None, "a statement whose readers are known"
-    changed = copy_tree(statement.tree)
-    for call, name in zip(_calls(changed), names, strict=True):
-        call.replace(exp.to_identifier(name))
-    return to_sql(changed, "local")
+    root = _parse(text) if tree is None else copy_tree(tree)
+    assert root is not None, "a statement whose readers are known"
+    # Both the tree and the calls that it has no more.
+    changed: list[Any] = [root, *(calls := _calls(root))]
+    for index, name in enumerate(names):
+        calls[index].replace(exp.to_identifier(name))
+    printed = to_sql(root, "local")
+    del root, calls
+    take_apart(changed)
+    return printed
 
 
 def _read(text: str, tree: exp.Expression | None) -> _Statement | None:
@@ -92,12 +100,16 @@ def _read(text: str, tree: exp.Expression | None) -> _Statement | None:
 
 
 def _read_anew(text: str, tree: exp.Expression | None) -> _Statement | None:
-    if tree is None and (tree := _parse(text)) is None:
+    parsed = [] if tree is not None else [_parse(text)]
+    if (tree := tree or parsed[0]) is None:
         return None
     calls = _calls(tree) if any(name in text for name in _READERS) else []
     readers = [_reader(call) for call in calls]
     known = tuple(reader for reader in readers if reader is not None)
-    return _Statement(tree, known, _is_scan(tree, calls)) if len(known) == len(readers) else None
+    statement = _Statement(known, _is_scan(tree, calls)) if len(known) == len(readers) else None
+    del tree, calls
+    take_apart(parsed)
+    return statement
 
 
 def _parse(text: str) -> exp.Expression | None:
@@ -124,9 +136,9 @@ def _reader(call: exp.Anonymous) -> Reader | None:
         return None
     paths = call.expressions[0]
     if isinstance(paths, exp.Array):
-        return Reader(call, tuple(path.name for path in paths.expressions), "")
+        return Reader(copy_tree(call), tuple(path.name for path in paths.expressions), "")
     name = paths.name if isinstance(paths, (exp.Placeholder, exp.Parameter)) else ""
-    return Reader(call, (), name) if name else None
+    return Reader(copy_tree(call), (), name) if name else None
 
 
 def _is_scan(tree: exp.Expression, calls: list[exp.Anonymous]) -> bool:

@@ -12,6 +12,7 @@ from sqlglot import exp
 from engine.catalog.model.objects import SystemTable, Table
 from engine.contracts.memory_share import MemoryShare
 from engine.executors.local.inputs import Inflow
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from wire.dataclass import dataclass
 
 
@@ -29,7 +30,8 @@ class LocalWork:
     memory: as in `ExecutionContext`.
     row: values that it reads from the relation `VALUES_ROW`.
     query: the id of its query, for the log.
-    tree: the tree from which the statement was printed, if that was done here; it must not be changed.
+    fragment: the fragment from whose tree the statement was printed, if that was done here. The tree is taken apart when
+        nothing refers to the fragment (`engine.runtime.planning_pool`).
     """
 
     statement: str
@@ -44,4 +46,9 @@ class LocalWork:
     memory: MemoryShare | None = None
     row: Mapping[str, Any] = field(default_factory=dict)
     query: str = ""
-    tree: exp.Expression | None = None
+    fragment: CompiledFragment | None = None
+
+    @property
+    def tree(self) -> exp.Expression | None:
+        """The tree from which the statement was printed, which must not be changed."""
+        return None if self.fragment is None else self.fragment.statement

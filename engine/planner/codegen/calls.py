@@ -75,6 +75,8 @@ def _instantiate(template: str, args: Sequence[exp.Expression], engine: EngineNa
         index = placeholder_index(node)
         if index is not None:
             _place(node, index, args)
+            # The replaced column is free then, rather than a cycle with its identifier.
+            node.this.parent = None
     return tree
 
 

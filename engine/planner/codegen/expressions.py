@@ -64,6 +64,12 @@ from wire.types.numbers_input import apply_numeric_typmod
 def render(expr: Expr, scope: Scope) -> exp.Expression:
     """Compile `expr`, in the storage type of its type."""
     check_for_interrupts()
+    tree = _render(expr, scope)
+    scope.compilation.made.append(tree)
+    return tree
+
+
+def _render(expr: Expr, scope: Scope) -> exp.Expression:
     match expr:
         case ColumnRef():
             return scope.column(expr.column)

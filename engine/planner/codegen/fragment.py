@@ -55,6 +55,7 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
     if compilation.hoisted:
         statement = _with_ctes(statement, compilation)
     assert isinstance(statement, exp.Expression)
+    compilation.free_leftovers()
     if compilation.functions:
         check_places(statement)
     parameters = _parameters(statement, compilation)

@@ -20,7 +20,6 @@ from engine.planner.codegen.expressions import render
 from engine.planner.codegen.scope import Scope
 from engine.sql.functions.comparison_keys import equality_key, needs_key
 from engine.sql.trees.build import call, case, cast, equals, integer
-from engine.sql.trees.copies import copy_tree
 from engine.sql.trees.storage_types import storage_type
 from wire.types import pg_types as t
 
@@ -125,7 +124,7 @@ def _value(column: Column, key: exp.Expression, node: Aggregator, scope: Scope) 
     row.
     """
     if not needs_key(column.type, scope.engine):
-        return copy_tree(key)
+        return scope.copy(key)
     value = call("ANY_VALUE", scope.column(column))
     if node.grouping_sets is None:
         return value
@@ -135,7 +134,7 @@ def _value(column: Column, key: exp.Expression, node: Aggregator, scope: Scope) 
 def _group_by(keys: list[exp.Expression], node: Aggregator) -> exp.Group | None:
     sets = node.grouping_sets
     if sets is None:
-        return exp.Group(expressions=[copy_tree(key) for key in keys]) if keys else None
+        return exp.Group(expressions=keys) if keys else None
     if sets == ((),):
         return None
     tuples = [exp.Tuple(expressions=[keys[i].copy() for i in indexes]) for indexes in sets]

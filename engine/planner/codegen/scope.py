@@ -19,6 +19,7 @@ from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Column, Expr, Node, Subquery
 from engine.sql.trees.build import QueryTree
 from engine.sql.trees.copies import copy_tree
+from engine.sql.trees.disposal import take_apart
 from engine.sql.trees.literals import literal
 from engine.sql.trees.parameters import NO_VALUES, placeholder
 from engine.sql.trees.unsupported import Unsupported
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 #: The weight of a correlated subquery, or of a LATERAL item (`engine.planner.codegen.many_subqueries`).
 CORRELATED: Final = 4
+#: The number of compiled trees up to which a statement is short.
+_SHORT: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ class Compilation:
         (`engine.planner.codegen.many_subqueries`).
     computed: how many columns `many_subqueries` has computed from subqueries.
     of_catalog: whether the statement reads the system catalog alone.
+    made: the trees of expressions and columns that were compiled, whether or not the statement has them
+        (`free_leftovers`).
     """
 
     engine: EngineName
@@ -87,6 +92,7 @@ class Compilation:
     undivided: int = 0
     weights: dict[int, tuple[Subquery, int]] = field(default_factory=dict)
     of_catalog: bool = False
+    made: list[exp.Expression] = field(default_factory=list)
     _aliases: count[int] = field(default_factory=lambda: count(1))
 
     @property
@@ -108,6 +114,13 @@ class Compilation:
             return literal(self.bindings.parameters[index], typ, self.engine)
         name = self.placeholders.setdefault((index, typ), f"p{index}_{len(self.placeholders)}")
         return placeholder(name, typ)
+
+    def free_leftovers(self) -> None:
+        """Take the compiled trees apart that the statement does not have: trees that only copies of are written, and
+        copies that were examined. Those of a short statement are left to the collections of young objects.
+        """
+        if len(self.made) > _SHORT:
+            take_apart(self.made)
 
     def unsupported_error(self, what: str) -> Unsupported:
         return Unsupported(self.engine, what)
@@ -136,6 +149,12 @@ class Scope:
         while scope is not None:
             tree = scope.columns.get(column.id)
             if tree is not None:
-                return copy_tree(tree)
+                return self.copy(tree)
             scope = scope.outer
         raise AssertionError(f"column {column.label} ({column.name}) is out of reach")
+
+    def copy(self, tree: exp.Expression) -> exp.Expression:
+        """Return a copy of a compiled tree; the statement may have either of them, both or none."""
+        copy = copy_tree(tree)
+        self.compilation.made += (tree, copy)
+        return copy

@@ -101,6 +101,8 @@ def place(tree: exp.Expression, args: Sequence[exp.Expression]) -> exp.Expressio
         if mark is placed:
             return whole
         mark.replace(whole)
+        # The replaced column is free then, rather than a cycle with its identifier.
+        mark.this.parent = None
     return placed
 
 

@@ -21,6 +21,7 @@ from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import SessionCatalog
 from engine.common import sql_type as st
 from engine.storage import delta, disk
+from engine.storage.file_clock import FILE_CLOCK
 from engine.storage.staging import TableWriter
 from engine.storage.tables import DROPPED_SECONDS
 from wire.errors import DataCorrupted, IoError
@@ -241,7 +242,7 @@ def test_a_removed_folder_is_gone_for_good_before_the_catalog_forgets_it(
     catalog = SessionCatalog(store)
     catalog.objects.remove(table(catalog))
     now = time.time()
-    monkeypatch.setattr("engine.catalog.store.store.time.time", lambda: now + DROPPED_SECONDS + 1)
+    monkeypatch.setattr(FILE_CLOCK, "now", lambda: now + DROPPED_SECONDS + 1)
     with watched() as watching:
         watching.refuses = lambda path: path == store.tables
         with pytest.raises(OSError, match="Input/output"):

@@ -1,4 +1,4 @@
-"""Large values are taken apart, except for parts that others refer to (`engine.runtime.disposal`)."""
+"""Large values are taken apart, except for parts that others refer to (`engine.sql.trees.disposal`)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
-from engine.runtime.disposal import frames_of, take_apart
 from engine.sql.parser.nodes.statements import Query
 from engine.sql.parser.parse import parse
+from engine.sql.trees.disposal import frames_of, take_apart
 
 _STATEMENTS = [
     "select " + ", ".join(f"a + {i} as c{i}" for i in range(200)) + " from t",
