@@ -10,7 +10,7 @@ patterns of LIKE_REGEX.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -172,12 +172,15 @@ _OPTION: Final[dict[str, dict[str, bool]]] = {
 }
 
 
-def read(text: str, options: Options) -> Pattern:
-    """Parse a pattern by PostgreSQL's rules. Raises 2201B, or 54001 for parentheses that nest too deeply."""
+def read(text: str, options: Options, step: Callable[[], None] = lambda: None) -> Pattern:
+    """Parse a pattern by PostgreSQL's rules. Raises 2201B, or 54001 for parentheses that nest too deeply.
+
+    step: called for each atom; what it raises ends the parsing.
+    """
     if options.literal:
-        return _literally(text, options)
+        return _literally(text, options, step)
     if text.startswith("***="):
-        return _literally(text[4:], replace(options, literal=True))
+        return _literally(text[4:], replace(options, literal=True), step)
     if text.startswith("***:"):
         text = text[4:]
     elif text.startswith("***"):
@@ -188,17 +191,17 @@ def read(text: str, options: Options) -> Pattern:
             raise _error("invalid embedded option")
         options, text = read_options(letters, options, embedded=True), rest
         if options.literal:
-            return _literally(text, options)
-    reader = _Reader(text, options)
+            return _literally(text, options, step)
+    reader = _Reader(text, options, step)
     tree = reader.choice()
     if reader.at < len(text):
         raise _error("parentheses () not balanced")
     return Pattern(tree, reader.groups, options)
 
 
-def _literally(text: str, options: Options) -> Pattern:
-    reader = _Reader(text, options)
-    return Pattern(Sequence(tuple(reader.with_both_cases(literal(ord(char))) for char in text)), 0, options)
+def _literally(text: str, options: Options, step: Callable[[], None]) -> Pattern:
+    reader = _Reader(text, options, step)
+    return Pattern(Sequence(tuple(map(reader.character, text))), 0, options)
 
 
 def literal(point: int) -> Chars:
@@ -215,14 +218,18 @@ _HEX: Final = "0123456789abcdefABCDEF"
 #: The maximum nesting of parentheses. Reading, analysing and writing trees are recursive, here and in the engines (RE2
 #: stops at 1,000).
 _DEPTH_MAX: Final = 500
+#: The maximum number of atoms. PostgreSQL limits the size of its automaton: it accepts 40,000 characters in a row and
+#: 110,000 in alternatives of six, and refuses twice as many.
+_ATOMS_MAX: Final = 110_000
 
 
 class _Reader:
     """A recursive descent parser over the text. at: the index of the next character."""
 
-    def __init__(self, text: str, options: Options) -> None:
+    def __init__(self, text: str, options: Options, step: Callable[[], None]) -> None:
         self.text, self.options, self.at, self.groups, self.depth = text, options, 0, 0, 0
-        self.looks = 0
+        self.looks = self.atoms = 0
+        self.step = step
         self.open: set[int] = set()
 
     # -- structure
@@ -307,9 +314,21 @@ class _Reader:
 
     # -- atoms
 
+    def character(self, char: str) -> Node:
+        """Return an atom that matches a character."""
+        self.count()
+        return self.with_both_cases(literal(ord(char)))
+
+    def count(self) -> None:
+        self.atoms += 1
+        if self.atoms > _ATOMS_MAX:
+            raise _error("regular expression is too complex")
+        self.step()
+
     def atom(self) -> Node:
         char = self.peek()
         self.at += 1
+        self.count()
         match char:
             case "(":
                 return self.group()

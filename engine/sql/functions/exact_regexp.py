@@ -11,6 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from engine.common.interrupts import check_for_interrupts
 from engine.sql.functions.trees import bound, constant_int, constant_text, integer, required_text, sql, text
 from engine.sql.regex.matching import compile_pattern
 from wire.errors import FeatureNotSupported, InvalidParameterValue
@@ -35,7 +36,7 @@ def exact_call(name: str, args: Arguments) -> exp.Expression:
 def _call(function: str, args: Arguments, letters: exp.Expression, *more: exp.Expression) -> exp.Expression:
     written, options = constant_text(args[1]), constant_text(letters)
     if written is not None and options is not None:
-        compile_pattern(read(written, read_options(options)))
+        compile_pattern(read(written, read_options(options), check_for_interrupts))
     places = ", ".join(f"${n}" for n in range(1, 4 + len(more)))
     # The variable identifies the statement whose interrupt ends the call (engine.executors.local.cursor_work).
     call = f"sluice_regexp_{function}({places}, getvariable('sluice_cursor'))"

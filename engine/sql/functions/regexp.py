@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
+from engine.common.interrupts import check_for_interrupts
 from engine.plan_ir.expr import Function
 from engine.sql.functions.building import fn, op
 from engine.sql.functions.exact_regexp import exact_call
@@ -52,7 +53,7 @@ _FLAVOUR: Final[dict[str, Flavour]] = {"local": "re2", "spark": "java"}
 
 @lru_cache(maxsize=512)
 def _read(pattern: str, options: Options) -> Pattern:
-    return read(pattern, options)
+    return read(pattern, options, check_for_interrupts)
 
 
 @lru_cache(maxsize=512)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from engine.common.interrupts import check_for_interrupts
 from engine.sql.regex.classes import members
 from wire.errors import FeatureNotSupported
 from wire.regex.grammar import (
@@ -50,6 +51,7 @@ def render_test(pattern: Pattern, flavour: Flavour) -> str:
 
 
 def _node(node: Node, flavour: Flavour) -> str:
+    check_for_interrupts()
     match node:
         case Chars():
             return chars(node)

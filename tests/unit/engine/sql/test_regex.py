@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import pytest
 
+from engine.common.interrupts import StatementWork, check_for_interrupts, work_scope
 from engine.sql.functions.replacement import replacement_parts
 from engine.sql.regex.agreement import longest_first, prefers_short, same_groups, same_span
 from engine.sql.regex.render import render, render_test
-from wire.errors import FeatureNotSupported, InvalidParameterValue, InvalidRegularExpression
+from wire.errors import FeatureNotSupported, InvalidParameterValue, InvalidRegularExpression, QueryCanceled
 from wire.regex.grammar import Options, Pattern, read, read_options
 
 
@@ -41,6 +42,24 @@ def test_error(pattern: str, words: str) -> None:
         _read(pattern)
     assert caught.value.message == f"invalid regular expression: {words}"
     assert caught.value.sqlstate == "2201B"
+
+
+@pytest.mark.parametrize("options", ["", "q"])
+def test_a_pattern_that_is_too_large_is_refused(options: str) -> None:
+    _read("ab" * 20_000, options)
+    with pytest.raises(InvalidRegularExpression, match="regular expression is too complex"):
+        _read("ab" * 80_000, options)
+
+
+def test_reading_and_rendering_a_pattern_can_be_interrupted() -> None:
+    work = StatementWork()
+    work.interrupted = True
+    pattern = _read("a|b")
+    with work_scope(work):
+        with pytest.raises(QueryCanceled):
+            read("a|b", read_options(""), check_for_interrupts)
+        with pytest.raises(QueryCanceled):
+            render(pattern, "re2")
 
 
 def test_unknown_option() -> None:
