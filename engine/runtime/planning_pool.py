@@ -5,7 +5,7 @@ The work runs on the operation threads. Four measures keep one client's statemen
 - *Interrupts.* When the wait of the session's task ends (a cancel request, `statement_timeout`, a termination), the
   work is marked and ends at its next step (`engine.common.interrupts`). The session does not wait for that: its client
   is answered at once.
-- *Disposal.* The values that long work has made are freed a piece at a time (`engine.sql.trees.disposal`), as a long work
+- *Disposal.* The values that long work has made are freed a piece at a time (`engine.common.disposal`), as a long work
   of its own: by the thread of a work that failed, and, for a result that its owner has dropped (`dispose_with`), in the
   next turn.
 - *Turns.* Work on long statements leaves at least one operation thread to other work. A session has one statement at a
@@ -25,13 +25,13 @@ from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
 from engine.catalog.store.request_clock import asked_now
+from engine.common.disposal import frames_of, take_apart
 from engine.common.interrupts import StatementWork, work_scope
 from engine.common.loop_calls import call_on_loop
 from engine.common.resident_memory import resident_bytes
 from engine.common.shielded import shielded
 from engine.runtime.operation_pool import OperationPool
 from engine.settings.session_settings import size_text
-from engine.sql.trees.disposal import frames_of, take_apart
 from wire.errors import OutOfMemory, SqlError
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ visited once:
 
 Objects die in the frozen generation too. Their memory is freed at once unless they are cycles, which only a visit
 finds: such as the trees of sqlglot that statements leave behind, 40 objects and 7 kB for the shortest one. Trees of
-long statements are taken apart before (`engine.sql.trees.disposal`). For the rest, all objects are unfrozen and visited
+long statements are taken apart before (`engine.common.disposal`). For the rest, all objects are unfrozen and visited
 when the frozen ones have grown by half, and by `_GROWTH` at least, since the last time. This is postponed for some
 minutes at most while long statements are being planned, and not at all while the process uses more than half of its
 memory limit.

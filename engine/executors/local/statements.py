@@ -16,11 +16,11 @@ from typing import Any, Final
 import sqlglot
 from sqlglot import exp
 
+from engine.common.disposal import end_tree, take_apart
 from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.planner.codegen.files import FOLDERS_NAME
 from engine.sql.trees.copies import copy_tree
 from engine.sql.trees.dialects import to_sql
-from engine.sql.trees.disposal import take_apart
 from engine.sql.trees.engine_dialects import DIALECTS
 from wire.dataclass import dataclass
 
@@ -47,6 +47,9 @@ class Reader:
     call: exp.Anonymous
     files: tuple[str, ...]
     parameter: str
+
+    def __del__(self) -> None:
+        end_tree(self, "call")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
+from engine.common.disposal import end_tree
 from engine.common.sql_type import SqlType
 from engine.contracts.executor import OutputColumn
 from engine.contracts.output_cast import carrier_schema
@@ -52,6 +53,9 @@ class CompiledFragment:
     parameters: Mapping[str, tuple[int, SqlType]] = field(default_factory=dict)
     values_in_row: bool = False
     point_read: PointRead | None = None
+
+    def __del__(self) -> None:
+        end_tree(self, "statement")
 
     @functools.cached_property
     def schema(self) -> pa.Schema:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
 
+from engine.common.disposal import take_apart
 from engine.common.sql_type import SqlType
 from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Column, Expr, Node, Subquery
 from engine.sql.trees.build import QueryTree
 from engine.sql.trees.copies import copy_tree
-from engine.sql.trees.disposal import take_apart
 from engine.sql.trees.literals import literal
 from engine.sql.trees.parameters import NO_VALUES, placeholder
 from engine.sql.trees.unsupported import Unsupported

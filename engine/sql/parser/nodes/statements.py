@@ -14,6 +14,7 @@ from typing import Literal
 from sqlglot import exp
 
 from engine.catalog.model.objects import Deferrable, KeyAction
+from engine.common.disposal import end_tree
 from wire.dataclass import dataclass
 
 
@@ -32,6 +33,9 @@ class Query(Statement):
     """SELECT, VALUES, TABLE, WITH ... SELECT."""
 
     tree: exp.Expression = field(compare=False)
+
+    def __del__(self) -> None:
+        end_tree(self, "tree")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ import pytest
 from sqlglot import exp
 from support.binding_ground import TestCatalog, bind
 
+from engine.common.disposal import take_apart
 from engine.contracts.query_id import EngineName
 from engine.executors.local.statements import over_tables, readers_of
 from engine.plan_ir.logical import Root
@@ -19,7 +20,6 @@ from engine.planner.codegen import Bindings, compile_plan
 from engine.planner.planner import optimise
 from engine.sql.trees.build import call, string
 from engine.sql.trees.dialects import to_sql
-from engine.sql.trees.disposal import take_apart
 
 _ITEMS = 600
 #: Nodes that are left: of the columns of relations, and of what stays in caches of templates.

@@ -10,6 +10,9 @@ A part that something else refers to is kept. The loop counts references: it tak
 it was taken from had the only reference to it; for a node of a tree, references from its children are allowed too.
 Otherwise the value is left to its other owner. Only the parent references of nodes that nobody can reach are changed.
 
+The trees of short statements are taken apart by those who own them, when they end (`end_tree`). Otherwise each
+statement of a client that writes values into its statements would leave some hundred objects behind.
+
 Considered and rejected: weak references to parents (sqlglot sets them itself); a free list of nodes.
 """
 
@@ -43,6 +46,15 @@ def take_apart(left: list[Any]) -> None:
         for start in range(0, len(parts), _SLICE):
             left += filter(gc.is_tracked, parts[start : start + _SLICE])
         del parts
+
+
+def end_tree(owner: object, name: str) -> None:
+    """Take the tree apart that is the value of an attribute, when its owner ends (`__del__`). Long trees have a reference
+    that ends later (`engine.runtime.planning_pool`), and are left to it.
+    """
+    left = [getattr(owner, name, None)]
+    object.__delattr__(owner, name)
+    take_apart(left)
 
 
 def _children(node: exp.Expression) -> list[Any]:

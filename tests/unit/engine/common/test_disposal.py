@@ -1,17 +1,18 @@
-"""Large values are taken apart, except for parts that others refer to (`engine.sql.trees.disposal`)."""
+"""Large values are taken apart, except for parts that others refer to (`engine.common.disposal`)."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from sqlglot import exp
 
+from engine.common.disposal import frames_of, take_apart
 from engine.sql.parser.nodes.statements import Query
 from engine.sql.parser.parse import parse
-from engine.sql.trees.disposal import frames_of, take_apart
 
 _STATEMENTS = [
     "select " + ", ".join(f"a + {i} as c{i}" for i in range(200)) + " from t",
@@ -69,6 +70,34 @@ def test_a_part_that_another_refers_to_stays_whole() -> None:
     take_apart(left)
     assert total.sql() == "b + 1"
     assert total.this.parent is total
+
+
+def test_a_query_ends_with_its_tree() -> None:
+    before = _nodes()
+    [query] = parse("select a, b + 1 from t")
+    assert _nodes() > before
+    del query
+    assert _nodes() == before
+
+
+def test_the_tree_of_a_query_outlives_it_with_another_owner() -> None:
+    [query] = parse("select a, b + 1 from t")
+    assert isinstance(query, Query)
+    whole, tree = query.tree.sql(), query.tree
+    other = replace(query, text="")
+    del query
+    assert tree.sql() == whole
+    del tree
+    assert other.tree.sql() == whole
+    assert all(part.parent is not None for part in other.tree.walk() if part is not other.tree)
+
+
+def test_a_long_tree_is_left_to_the_reference_that_ends_later() -> None:
+    [query] = parse("select a, b + 1 from t")
+    assert isinstance(query, Query)
+    whole, kept = query.tree.sql(), [query.tree]
+    del query
+    assert kept[0].sql() == whole
 
 
 def test_what_a_failed_work_had_made_is_freed_with_its_frames() -> None:
