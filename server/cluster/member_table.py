@@ -50,6 +50,10 @@ class MemberTable:
     def connected_members(self) -> list[Identity]:
         return [record.identity for record in self.by_name.values() if record.link is not None]
 
+    def connected_since(self, since: float) -> list[Identity]:
+        """Return the members that have been connected at that time or later, and still are."""
+        return [r.identity for r in self.by_name.values() if r.link is not None and r.since >= since]
+
     def learn(self, identity: Identity, now: float) -> bool:
         """Record a member to which another member is connected. Returns whether this member should connect to it."""
         record = self.by_name.get(identity.member)
