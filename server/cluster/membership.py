@@ -45,6 +45,7 @@ from random import Random
 from typing import Final
 
 from engine.contracts.mesh import MemberInfo
+from engine.contracts.shared_spark import UNSHARED, Application, SharedSpark
 from server.cluster.control_links import ControlLink, ControlLinks
 from server.cluster.dial_targets import DialTargets
 from server.cluster.member_table import MemberRecord, MemberTable, describe
@@ -67,8 +68,8 @@ class Timing:
 
 @dataclass(slots=True)
 class Membership:
-    """See the module's docstring. me: this member. seeds: addresses. chance: randomizes the pauses. load: the last
-    reported load.
+    """See the module's docstring. me: this member. seeds: addresses. chance: randomizes the pauses. load, spark: as
+    reported last.
     """
 
     me: Identity
@@ -76,6 +77,7 @@ class Membership:
     timing: Timing
     chance: Random
     load: int = 0
+    spark: SharedSpark = UNSHARED
     draining: bool = False
     links: ControlLinks = field(init=False)
     known: MemberTable = field(init=False)
@@ -91,7 +93,7 @@ class Membership:
 
     def members(self, now: float) -> list[MemberInfo]:
         """Return all known members, this one included, ordered by id."""
-        me = describe(self.me, "draining" if self.draining else "up", self.load, local=True)
+        me = describe(self.me, "draining" if self.draining else "up", self.load, self.spark, local=True)
         return sorted([me, *self.known.infos(now)], key=lambda info: info.id)
 
     # -- events of links -----------------------------------------------------------------------------------------
@@ -127,9 +129,10 @@ class Membership:
         match message:
             case Goodbye():
                 return self._handle_goodbye(link, message, now)
-            case Heartbeat(load, draining) if link.open and link.peer is not None:
+            case Heartbeat(load, draining, key, application) if link.open and link.peer is not None:
                 record = self.known.by_name[link.peer.member]
                 record.load, record.draining = load, draining
+                record.spark = SharedSpark(key, Application(application))
             case Members(members) if link.open:
                 return self._learn(members, now)
         return []
@@ -155,7 +158,10 @@ class Membership:
             if (silence := self.links.silence_of(link, now)) is not None:
                 actions += [*self.link_closed(link.number, silence, now), Close(link.number)]
         if now - self._said >= self.timing.heartbeat:
-            actions += [*self._tell(self.known.connected_since(self._said)), *self._beat()]
+            actions += [
+                *(Say(link, Members(p)) for link, new in self.known.news(self._said) for p in _parts(new)),
+                *self._beat(),
+            ]
             self._said = now
         if now - self._told_all >= self.timing.forget_after / 2:
             self._told_all = now
@@ -239,7 +245,7 @@ class Membership:
         self._targets.reach(peer, link.dialled)
         return [
             Log(logging.INFO, f"{peer.member} at {peer.mesh} is up"),
-            Say(link.number, Heartbeat(self.load, self.draining)),
+            Say(link.number, self._heartbeat()),
             *(Say(link.number, Members(part)) for part in _parts(others)),
         ]
 
@@ -303,8 +309,11 @@ class Membership:
     # -- heartbeats and dialling ---------------------------------------------------------------------------------
 
     def _beat(self) -> Actions:
-        message = Heartbeat(self.load, self.draining)
+        message = self._heartbeat()
         return [Say(link.number, message) for link in self.links.open_links()]
+
+    def _heartbeat(self) -> Heartbeat:
+        return Heartbeat(self.load, self.draining, self.spark.key, self.spark.application)
 
     def _dial(self, now: float) -> Actions:
         under_way = {link.dialled for link in self.links.by_number.values()}

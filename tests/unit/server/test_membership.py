@@ -18,6 +18,7 @@ from hypothesis import strategies as some
 from support.session_server import eventually, open_files
 
 from engine.contracts.mesh import MemberInfo
+from engine.contracts.shared_spark import UNSHARED, Application, SharedSpark
 from engine.exchange.listener import DataListener
 from server.cluster.control_connection import ControlConnection
 from server.cluster.membership import Membership, Timing
@@ -252,6 +253,19 @@ def test_of_two_peers_that_only_the_earlier_one_can_dial_it_is_told() -> None:
     cid = world.add(identity("cid"), "ann:1")
     world.run(TIMING.heartbeat + 1)
     assert up(ann, bob, cid)
+
+
+def test_members_know_of_each_others_spark() -> None:
+    """At once when they meet, and then with each heartbeat."""
+    world = World(Random(1))
+    ann = world.add(identity("ann"))
+    ann.machine.spark = SharedSpark("key", Application.READY)
+    bob = world.add(identity("bob"), "ann:1")
+    world.settle()
+    assert [m.spark for m in bob.machine.members(world.now)] == [ann.machine.spark, UNSHARED]
+    ann.machine.spark = SharedSpark("key")
+    world.run(TIMING.heartbeat + 1)
+    assert [m.spark for m in bob.machine.members(world.now)] == [ann.machine.spark, UNSHARED]
 
 
 def test_lists_of_members_grow_with_the_pairs_when_all_start_at_once() -> None:
