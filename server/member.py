@@ -56,8 +56,9 @@ class Member:
         )
         engine = config.engine()
         self.link = MeshLink(
-            identity, link_options(config, engine.topology, tls), lambda: self.engine.monitor.load, host_and_port
-        )
+            identity, link_options(config, engine.topology, tls), lambda: self.engine.monitor.load, host_and_port,
+            lambda: self.engine.spark.sharing.announcement,
+        )  # fmt: skip
         mesh = self._mesh = ServerMesh(self.link)
         self.engine = Engine(engine, self.listener, mesh)
         self.gate = Gate(read_access(config), self.engine.roles)

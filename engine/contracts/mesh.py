@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
+from engine.contracts.shared_spark import UNSHARED, SharedSpark
 from wire.dataclass import dataclass
 from wire.mesh.control_messages import ControlMessage
 
@@ -25,7 +26,7 @@ class MemberInfo:
 
     id: its configured name, unique in the cluster. incarnation: a new one each time it starts.
     mesh, client: host:port for members and for PostgreSQL clients. load: queries that it takes part in. version: Sluice's.
-    local: whether it is this process.
+    local: whether it is this process. spark: the Spark that it shares with others.
     """
 
     id: str
@@ -37,6 +38,7 @@ class MemberInfo:
     load: int
     version: str
     local: bool = False
+    spark: SharedSpark = UNSHARED
 
 
 Handler = Callable[[str, ControlMessage, bytes], None]

@@ -29,7 +29,9 @@ class SparkConfig:
 
     master: `local[*]`, `spark://host:port` ... driver_memory: the heap of the JVM. conf: further `spark.*` settings.
     start: `eager`: Spark starts with the member; `lazy`: with the first query that needs it. member: the member whose
-    Spark this one uses while that member is reachable; None: its own.
+    Spark this one uses while that member is reachable; None: its own. allocation: `shared`: members with the same
+    master use one application; `own`: each has one and takes cores as it needs them; `alone`: it takes what the master
+    gives, because no other member uses that master.
     """
 
     master: str = "local[*]"
@@ -37,6 +39,7 @@ class SparkConfig:
     conf: Mapping[str, str] = field(default_factory=dict)
     start: Literal["eager", "lazy"] = "eager"
     member: str | None = None
+    allocation: Literal["alone", "shared", "own"] = "alone"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,18 @@ import msgspec
 
 from engine.catalog.snapshot import SLUICE
 from engine.contracts.activity import ClusterReport, StatementReport
+from engine.contracts.spark_host import host_of
 from engine.pg_catalog.declared import HIDDEN, Row, SystemContext, SystemRelation
 from engine.pg_catalog.merged_edges import merge_edges
 
 
 def _members(context: SystemContext) -> Iterator[Row]:
     for m in context.members:
-        yield m.id, m.mesh, m.client, m.role, m.state, m.load, m.version, m.incarnation, m.local
+        host = host_of(context.members, m.spark.key) if m.spark.key else None
+        yield (
+            m.id, m.mesh, m.client, m.role, m.state, m.load, m.version, m.incarnation, m.local,
+            None if host is None else host.id,
+        )  # fmt: skip
 
 
 def _queries(context: SystemContext) -> Iterator[Row]:
@@ -102,7 +107,7 @@ SYSTEM: Final = (
         15_901,
         "members",
         "id text, address text, client_address text, role text, state text, load int4, version text, incarnation text, "
-        "is_local bool",
+        "is_local bool, spark_member text",
         _members,
         volatile=True,
         schema=SLUICE,

@@ -68,7 +68,10 @@ class EngineSpeeds:
         """The currently known speeds of the engines. It is the same object until they change. Any thread may read it."""
         spark = self._spark
         # Another member's Spark cannot be observed from here: it starts with its member.
-        is_started = spark.start_seconds is not None or self._config.spark.member is not None
+        is_elsewhere = (
+            self._config.spark.member not in (None, self._config.member) or spark.sharing.running_elsewhere is not None
+        )
+        is_started = spark.start_seconds is not None or is_elsewhere
         busy = 0 if spark.is_embedded else self._local.pool_statistics["running"]
         return self._times.model(spark.cores, spark_started=is_started, busy=busy)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from engine.common.shielded import closed_in_turn
+from engine.contracts.mesh import Members
 from engine.contracts.query_id import EngineName
 from engine.exchange.listener import DataListener
 from engine.exchange.spool import Spooler
@@ -19,12 +20,14 @@ _SPOOL: Final = "spool"
 
 
 class Executors:
-    """See the module's docstring. listener: the listener that Spark's tasks connect to."""
+    """See the module's docstring. listener: the listener that Spark's tasks connect to. mesh: the members that may share
+    one Spark.
+    """
 
-    def __init__(self, config: EngineConfig, listener: DataListener) -> None:
+    def __init__(self, config: EngineConfig, listener: DataListener, mesh: Members) -> None:
         self.spooler = Spooler(config.private / _SPOOL)
         self.local = LocalExecutor(config)
-        self.spark = SparkExecutor(config.spark, config.private, listener=listener, spooler=self.spooler)
+        self.spark = SparkExecutor(config.spark, config.private, listener=listener, spooler=self.spooler, mesh=mesh)
         self._named: dict[EngineName, Executor] = {"local": self.local, "spark": self.spark}
 
     def find(self, name: EngineName) -> Executor:

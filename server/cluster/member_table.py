@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from engine.contracts.mesh import MemberInfo, MemberState
+from engine.contracts.shared_spark import UNSHARED, SharedSpark
 from server.cluster.control_links import ControlLink, ControlLinks
 from wire.dataclass import dataclass
 from wire.mesh.control_messages import Identity
@@ -20,6 +22,7 @@ class MemberRecord:
     link: ControlLink | None = None
     load: int = 0
     draining: bool = False
+    spark: SharedSpark = UNSHARED
 
 
 class MemberTable:
@@ -38,7 +41,7 @@ class MemberTable:
         return record.link.number if record is not None and record.link is not None else None
 
     def infos(self, now: float) -> list[MemberInfo]:
-        return [describe(r.identity, self._state(r, now), r.load) for r in self.by_name.values()]
+        return [describe(r.identity, self._state(r, now), r.load, r.spark) for r in self.by_name.values()]
 
     def _state(self, record: MemberRecord, now: float) -> MemberState:
         if record.link is None:
@@ -49,6 +52,15 @@ class MemberTable:
 
     def connected_members(self) -> list[Identity]:
         return [record.identity for record in self.by_name.values() if record.link is not None]
+
+    def news(self, since: float) -> Iterator[tuple[int, list[Identity]]]:
+        """Yield the number of each open link, and the members that have connected since that time and after its own
+        member.
+        """
+        linked = [(r, r.link.number) for r in self.by_name.values() if r.link is not None]
+        new = [record for record, _ in linked if record.since >= since]
+        for old, number in linked if new else ():
+            yield number, [record.identity for record in new if record.since >= old.since and record is not old]
 
     def learn(self, identity: Identity, now: float) -> bool:
         """Record a member to which another member is connected. Returns whether this member should connect to it."""
@@ -73,7 +85,9 @@ class MemberTable:
         return gone
 
 
-def describe(identity: Identity, state: MemberState, load: int, *, local: bool = False) -> MemberInfo:
+def describe(
+    identity: Identity, state: MemberState, load: int, spark: SharedSpark, *, local: bool = False
+) -> MemberInfo:
     """Return a member's description for the engine."""
     i = identity
-    return MemberInfo(i.member, i.incarnation, i.mesh, i.client, i.role, state, load, i.version, local)
+    return MemberInfo(i.member, i.incarnation, i.mesh, i.client, i.role, state, load, i.version, local, spark)

@@ -24,6 +24,11 @@ incarnation is refused.
 A lost connection is dialled again at once, then with growing pauses. Both ends dial, so one direction that works is
 enough. Seeds are dialled for ever.
 
+**Who is told.** A new peer is told of all connected members at once, so of two peers of one member the later one knows
+the earlier one. The earlier ones are told of the new peers of a heartbeat together, for the case that only they can
+dial: a message for each of N connections to each of N members would grow with the third power of N. The whole list is
+repeated for members that lost each other so long ago that they have forgotten each other.
+
 The parts: connections and their silence (`control_links`), members and what they reported (`member_table`), addresses
 (`dial_targets`). This module makes the decisions that need all of them.
 
@@ -40,6 +45,7 @@ from random import Random
 from typing import Final
 
 from engine.contracts.mesh import MemberInfo
+from engine.contracts.shared_spark import UNSHARED, Application, SharedSpark
 from server.cluster.control_links import ControlLink, ControlLinks
 from server.cluster.dial_targets import DialTargets
 from server.cluster.member_table import MemberRecord, MemberTable, describe
@@ -62,8 +68,8 @@ class Timing:
 
 @dataclass(slots=True)
 class Membership:
-    """See the module's docstring. me: this member. seeds: addresses. chance: randomizes the pauses. load: the last
-    reported load.
+    """See the module's docstring. me: this member. seeds: addresses. chance: randomizes the pauses. load, spark: as
+    reported last.
     """
 
     me: Identity
@@ -71,6 +77,7 @@ class Membership:
     timing: Timing
     chance: Random
     load: int = 0
+    spark: SharedSpark = UNSHARED
     draining: bool = False
     links: ControlLinks = field(init=False)
     known: MemberTable = field(init=False)
@@ -86,7 +93,7 @@ class Membership:
 
     def members(self, now: float) -> list[MemberInfo]:
         """Return all known members, this one included, ordered by id."""
-        me = describe(self.me, "draining" if self.draining else "up", self.load, local=True)
+        me = describe(self.me, "draining" if self.draining else "up", self.load, self.spark, local=True)
         return sorted([me, *self.known.infos(now)], key=lambda info: info.id)
 
     # -- events of links -----------------------------------------------------------------------------------------
@@ -122,9 +129,10 @@ class Membership:
         match message:
             case Goodbye():
                 return self._handle_goodbye(link, message, now)
-            case Heartbeat(load, draining) if link.open and link.peer is not None:
+            case Heartbeat(load, draining, key, application) if link.open and link.peer is not None:
                 record = self.known.by_name[link.peer.member]
                 record.load, record.draining = load, draining
+                record.spark = SharedSpark(key, Application(application))
             case Members(members) if link.open:
                 return self._learn(members, now)
         return []
@@ -150,11 +158,14 @@ class Membership:
             if (silence := self.links.silence_of(link, now)) is not None:
                 actions += [*self.link_closed(link.number, silence, now), Close(link.number)]
         if now - self._said >= self.timing.heartbeat:
+            actions += [
+                *(Say(link, Members(p)) for link, new in self.known.news(self._said) for p in _parts(new)),
+                *self._beat(),
+            ]
             self._said = now
-            actions += self._beat()
         if now - self._told_all >= self.timing.forget_after / 2:
             self._told_all = now
-            actions += self._tell_all()
+            actions += self._tell(self.known.connected_members())
         for member in self.known.forget(now):
             self._targets.forget(member)
         return actions if self._ending else [*actions, *self._dial(now)]
@@ -230,16 +241,12 @@ class Membership:
     def _open_link(self, link: ControlLink, peer: Identity, now: float) -> Actions:
         link.open, link.heard = True, now
         others = self.known.connected_members()
-        told: Actions = [
-            Say(r.link.number, Members((peer,))) for r in self.known.by_name.values() if r.link is not None
-        ]
         self.known.by_name[peer.member] = MemberRecord(peer, "up", now, link)
         self._targets.reach(peer, link.dialled)
         return [
             Log(logging.INFO, f"{peer.member} at {peer.mesh} is up"),
-            Say(link.number, Heartbeat(self.load, self.draining)),
+            Say(link.number, self._heartbeat()),
             *(Say(link.number, Members(part)) for part in _parts(others)),
-            *told,
         ]
 
     # -- refusing and losing peers -------------------------------------------------------------------------------
@@ -285,11 +292,9 @@ class Membership:
 
     # -- lists of members -----------------------------------------------------------------------------------------
 
-    def _tell_all(self) -> Actions:
-        """Send the list of connected members to all. It is repeated for members that lost each other so long ago that
-        they have forgotten each other.
-        """
-        parts = list(_parts(self.known.connected_members()))
+    def _tell(self, members: Sequence[Identity]) -> Actions:
+        """Send a list of connected members to all."""
+        parts = list(_parts(members))
         return [Say(link.number, Members(part)) for link in self.links.open_links() for part in parts]
 
     def _learn(self, members: Sequence[Identity], now: float) -> Actions:
@@ -304,8 +309,11 @@ class Membership:
     # -- heartbeats and dialling ---------------------------------------------------------------------------------
 
     def _beat(self) -> Actions:
-        message = Heartbeat(self.load, self.draining)
+        message = self._heartbeat()
         return [Say(link.number, message) for link in self.links.open_links()]
+
+    def _heartbeat(self) -> Heartbeat:
+        return Heartbeat(self.load, self.draining, self.spark.key, self.spark.application)
 
     def _dial(self, now: float) -> Actions:
         under_way = {link.dialled for link in self.links.by_number.values()}

@@ -22,6 +22,7 @@ from random import Random, SystemRandom
 from typing import Final
 
 from engine.contracts.mesh import Handler, MemberInfo
+from engine.contracts.shared_spark import UNSHARED, SharedSpark
 from engine.exchange.mesh_tls import MeshTls
 from server.cluster.control_connection import ControlConnection
 from server.cluster.dials import Address, Dials
@@ -61,14 +62,20 @@ class MeshLink:
     """See the module's docstring.
 
     identity: this member; `start` may set its addresses, when they are known. load: the number of queries in which it
-    takes part. parse: an address's host and port.
+    takes part. parse: an address's host and port. spark: the state of the Spark that it shares.
     """
 
     def __init__(
-        self, identity: Identity, options: LinkOptions, load: Callable[[], int], parse: Callable[[str], Address]
+        self,
+        identity: Identity,
+        options: LinkOptions,
+        load: Callable[[], int],
+        parse: Callable[[str], Address],
+        spark: Callable[[], SharedSpark] = lambda: UNSHARED,
     ) -> None:
         self._options = options
         self._load = load
+        self._spark = spark
         self._membership = Membership(identity, options.seeds, options.timing, options.chance)
         self._connections: dict[int, ControlConnection] = {}
         self._closing: set[ControlConnection] = set()
@@ -85,7 +92,7 @@ class MeshLink:
         return self._membership.me.member
 
     def members(self) -> Sequence[MemberInfo]:
-        self._membership.load = self._load()
+        self._membership.load, self._membership.spark = self._load(), self._spark()
         return self._membership.members(_now())
 
     def send(self, member: str, message: ControlMessage, body: bytes = b"") -> bool:
@@ -232,7 +239,7 @@ class MeshLink:
 
     def _tick(self) -> None:
         self._set_timer()
-        self._membership.load = self._load()
+        self._membership.load, self._membership.spark = self._load(), self._spark()
         self._perform(self._membership.tick(_now()))
 
 

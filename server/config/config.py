@@ -70,6 +70,10 @@ class SparkSection(_Section):
         None,
         description="the member whose Spark this one uses while that member is up; otherwise its own Spark",
     )
+    share: bool = Field(
+        True,
+        description="members of a cluster with the same external master use one application; false: each its own",
+    )
     conf: dict[str, str] = Field(default_factory=dict, description="further spark.* settings")
 
     @model_validator(mode="after")
@@ -457,6 +461,14 @@ class Config(_Section):
         """Read the certificates for connections between members. Blocks on the file system; raises MeshTlsError."""
         return MeshTls(self.cluster.tls.files(), self.member) if self.cluster.tls is not None else None
 
+    @property
+    def spark_allocation(self) -> Literal["alone", "shared", "own"]:
+        """How this member uses its Spark master beside other members (`SparkConfig`)."""
+        spark = self.spark
+        if not self.in_cluster or spark.master.startswith("local") or spark.member is not None:
+            return "alone"
+        return "shared" if spark.share and self.cluster.topology is None else "own"
+
     def topology(self) -> Topology | None:
         """Read the topology file, if there is one. Blocks on the file system; raises ConfigurationError."""
         # Few members have a topology, and its reader is slow to import.
@@ -481,7 +493,12 @@ class Config(_Section):
             local_memory=self.local.memory,
             memory_bytes=memory_bytes(self.memory),
             spark=EngineSparkConfig(
-                self.spark.master, self.spark.driver_memory, self.spark.conf, self.spark.start, self.spark.member
+                self.spark.master,
+                self.spark.driver_memory,
+                self.spark.conf,
+                self.spark.start,
+                self.spark.member,
+                self.spark_allocation,
             ),
             compact_after=self.tables.compact_after,
             small_file_bytes=self.tables.small_file_mb << 20,

@@ -2,7 +2,7 @@
 
 Memory limits are divided among the processes. The first process has the member's name, mesh address, console, Trino's
 door and Spark; the others are `NAME.2`, `NAME.3` ..., have folders of their own below the data directory, and use the
-first one's Spark.
+first one's Spark, or share one with it if the master is external.
 """
 
 from __future__ import annotations
@@ -58,6 +58,9 @@ def process_configurations(config: Config) -> list[Config]:
 def _another(config: Config, number: int, first: Address) -> Mapping[str, Any]:
     """Return the configuration keys of a process other than the first."""
     data = config.data.absolute()
+    spark: dict[str, Any] = {"start": "lazy"}
+    if config.spark.master.startswith("local") or not config.spark.share:
+        spark["member"] = config.spark.member or config.member
     return {
         "member": f"{config.member}.{number}",
         "data": data / PRIVATE / _FOLDER / str(number),
@@ -67,7 +70,7 @@ def _another(config: Config, number: int, first: Address) -> Mapping[str, Any]:
         "console": "127.0.0.1:0",
         "http": {"listen": None},
         "cluster": {"seeds": [str(first), *config.cluster.seeds], "advertise": None},
-        "spark": {"member": config.spark.member or config.member, "start": "lazy"},
+        "spark": spark,
     }
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.common.shielded import closed_in_turn, together
 from engine.contracts.executor import ExecutionContext
+from engine.contracts.mesh import Members
 from engine.contracts.query_id import EngineName
 from engine.exchange.edge_totals import EdgeTotals
 from engine.exchange.listener import DataListener
@@ -55,6 +56,7 @@ class SparkExecutor:
     listener: the listener to which tasks connect, which listens before Spark starts; None: a listener of its own on the
         loopback interface.
     spooler: the member's; None: one of its own in `directory`.
+    mesh: the members that may share one Spark; None: there are none.
     """
 
     name: EngineName = "spark"
@@ -66,6 +68,7 @@ class SparkExecutor:
         *,
         listener: DataListener | None = None,
         spooler: Spooler | None = None,
+        mesh: Members | None = None,
     ) -> None:
         self._config = config
         self._port = TaskPort(listener, config.master)
@@ -74,7 +77,8 @@ class SparkExecutor:
         self._views = Views()
         self._calls = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="spark-call")
         self._streams: set[SparkStream] = set()
-        self._spark = SparkStart(config, directory, self._port.start)
+        self._spark = SparkStart(config, directory, self._port.start, mesh, lambda: not self._list_running())
+        self.sharing = self._spark.sharing
         self.productions = Productions(self._spark, self._views, self.call)
         self._slots: SlotKeeper | None = None
         #: Totals of what tasks have sent to this member for statements whose rows come from Spark alone.
@@ -112,7 +116,8 @@ class SparkExecutor:
                 return tables_of(runtime.session("UTC"), namespace)
 
         try:
-            return await asyncio.to_thread(ask)
+            with self._spark.in_use():
+                return await asyncio.to_thread(ask)
         except Exception as error:
             raise translate(error) from error
 
@@ -123,7 +128,8 @@ class SparkExecutor:
 
     @property
     def state(self) -> str:
-        return self._spark.state
+        host = self.sharing.running_elsewhere
+        return self._spark.state if host is None else f"on member {host}"
 
     @property
     def start_seconds(self) -> float | None:

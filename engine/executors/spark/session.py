@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -43,7 +44,7 @@ from engine.executors.spark.collect import collect_arrow
 from engine.executors.spark.connection import embedded_cores, is_embedded
 from engine.executors.spark.errors import text_of
 from engine.executors.spark.worker import SUMMARY_SCHEMA, idle
-from wire.errors import AdminShutdown, SerializationFailure, SqlError
+from wire.errors import SerializationFailure, SqlError
 
 #: PySpark writes each failed statement to standard error in full, with its literals and its plan.
 for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
@@ -51,9 +52,14 @@ for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
 
 _SESSIONS_MAX: Final = 16
 _STOP_SECONDS: Final = 10
+_EXECUTOR_POLL_SECONDS: Final = 0.05
 _SETTLE_MILLIS: Final = 10_000
 #: The time within which a JVM whose connections have broken must have ended.
 _DYING_SECONDS: Final = 2.0
+#: Settings by which the user has divided the cores of a cluster.
+_DYNAMIC: Final = "spark.dynamicAllocation.enabled"
+_CORES: Final = frozenset(("spark.cores.max", "spark.executor.instances", _DYNAMIC))
+_IDLE: Final = "10s"
 _LOG_SETTINGS: Final = """
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -131,6 +137,11 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
             "spark.sql.shuffle.partitions": str(max(2, embedded_cores(config.master))),
             "spark.python.daemon.module": "engine.executors.spark.worker_daemon",
         }
+    elif config.allocation == "own" and _CORES.isdisjoint(config.conf):
+        # Members with an application each return executors that they do not use, for the other ones.
+        settings[_DYNAMIC] = "true"
+        settings["spark.dynamicAllocation.shuffleTracking.enabled"] = "true"
+        settings["spark.dynamicAllocation.executorIdleTimeout"] = _IDLE
     return settings | dict(config.conf) | {"spark.master": _master(config.master)}
 
 
@@ -148,11 +159,11 @@ def _master(master: str) -> str:
 class SparkRuntime:
     """A running Spark. `slots`: the number of tasks that run at once, as known at the start."""
 
-    def __init__(self, config: SparkConfig, directory: Path, *, abandoned: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, config: SparkConfig, directory: Path, *, abandoned: Callable[[], None] = lambda: None) -> None:
         """Start the JVM and the context, and run a first query. Takes seconds. Raises SqlError if that fails.
 
-        abandoned: called between the steps; once it returns true, everything that has been started is ended and
-        AdminShutdown is raised.
+        abandoned: called between the steps, and while a cluster has no executor for the application; if it raises an
+        SqlError, everything that has been started is ended.
         """
         self._directory = directory
         self._abandoned = abandoned
@@ -168,12 +179,8 @@ class SparkRuntime:
             self.stop()
             if isinstance(error, SqlError):
                 raise
-            self._check_abandoned()
+            self._abandoned()
             raise SqlError(f"Spark could not be started: {said}", sqlstate="58000") from error
-
-    def _check_abandoned(self) -> None:
-        if self._abandoned():
-            raise AdminShutdown("terminating connection due to administrator command")
 
     def _start(self, config: SparkConfig) -> None:
         conf = SparkConf(loadDefaults=False)
@@ -181,15 +188,18 @@ class SparkRuntime:
         gateway = launch_gateway(conf, {"stdout": self._log, "stderr": self._log})  # type: ignore[no-untyped-call]
         self._process: subprocess.Popen[bytes] = gateway.proc
         SparkContext._ensure_initialized(gateway=gateway)
-        self._check_abandoned()
+        self._abandoned()
         self.context = SparkContext(conf=conf, gateway=gateway)
         # The Python program that an executor starts; PySpark itself reads only the environment.
         self.context.pythonExec = config.conf.get("spark.pyspark.python", self.context.pythonExec)
         if not is_embedded(config.master):
             self.context.addPyFile(str(_sources(self._directory)))
-        self.slots = int(self.context.defaultParallelism)
         self._root = SparkSession(self.context)
-        self._check_abandoned()
+        self._abandoned()
+        # With dynamic allocation, Spark requests executors only when there are tasks.
+        if not is_embedded(config.master) and self.context.getConf().get(_DYNAMIC) != "true":
+            self._wait_executor()
+        self.slots = int(self.context.defaultParallelism)
         self._warm()
 
     def session(self, time_zone: str) -> SparkSession:
@@ -257,6 +267,13 @@ class SparkRuntime:
                 raise
             return False
         return True
+
+    def _wait_executor(self) -> None:
+        """Wait until the cluster has given the application an executor."""
+        # The driver is in the map too.
+        while self.context._jsc.sc().getExecutorMemoryStatus().size() < 2:
+            self._abandoned()
+            time.sleep(_EXECUTOR_POLL_SECONDS)
 
     def _warm(self) -> None:
         """Run a first query and start the Python workers, so that the first client does not wait for them."""

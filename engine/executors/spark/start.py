@@ -5,15 +5,20 @@ failed start or after it has ended.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from engine.common.shielded import stop_task
+from engine.contracts.mesh import Members
+from engine.contracts.shared_spark import Application
 from engine.executors.engine_config import SparkConfig
 from engine.executors.spark.connection import own_connection
-from wire.errors import AdminShutdown, SqlError
+from engine.executors.spark.sharing import SparkSharing
+from wire.errors import AdminShutdown, SerializationFailure, SqlError
 
 if TYPE_CHECKING:
     from engine.executors.spark.session import SparkRuntime
@@ -21,19 +26,34 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _STARTING: Final = "waiting for Spark to start"
 _STARTED: Final = "Spark has started"
+#: Within this time after their start, members that start together know each other.
+_MEETING_SECONDS: Final = 3.0
+_WATCH_SECONDS: Final = 0.5
 
 
 class SparkStart:
     """Starts and ends a member's Spark; see the module's docstring. directory: the member's own folder for Spark's
-    files. listen: opens the port for tasks. start_seconds: the time that Spark took to start; None while it has not
-    started.
+    files. listen: opens the port for tasks. mesh: the members that may share one Spark. is_idle: whether nothing runs on
+    Spark. start_seconds: the time that Spark took to start; None while it has not started.
     """
 
-    def __init__(self, config: SparkConfig, directory: Path, listen: Callable[[], Awaitable[object]]) -> None:
+    def __init__(
+        self,
+        config: SparkConfig,
+        directory: Path,
+        listen: Callable[[], Awaitable[object]],
+        mesh: Members | None,
+        is_idle: Callable[[], bool],
+    ) -> None:
         self._config = config
         self._directory = directory
         self._listen_for_tasks = listen
+        self.sharing = SparkSharing(config, mesh, lambda: self.application)
+        self._is_idle = is_idle
+        self._watching: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[SparkRuntime] | None = None
+        self._releasing: asyncio.Task[None] | None = None
+        self._uses = 0
         self._started = False
         self._closing = False
         self.start_seconds: float | None = None
@@ -45,9 +65,25 @@ class SparkStart:
         if self._started:
             return False
         self._started = True
-        if self._config.start == "eager":
+        if self.sharing.is_shared:
+            self._watching = asyncio.get_running_loop().create_task(self._watch())
+            self._watching.add_done_callback(_log_failure)
+        elif self._config.start == "eager":
             self._begin()
         return True
+
+    async def _watch(self) -> None:
+        """Start the shared application if this member has become its host and Spark starts eagerly, and end it when
+        another member's takes precedence and nothing runs on it.
+        """
+        # The members have to meet before they know which of them is the host.
+        await asyncio.sleep(_MEETING_SECONDS)
+        while True:
+            if self.sharing.running_elsewhere is not None:
+                await self._release()
+            elif self._config.start == "eager" and self._starting is None and self.sharing.other_host is None:
+                self._begin()
+            await asyncio.sleep(_WATCH_SECONDS)
 
     def _begin(self) -> asyncio.Task[SparkRuntime]:
         """Return the task that starts Spark. It begins now if it has not yet, and again if the start failed or Spark
@@ -56,6 +92,7 @@ class SparkStart:
         former = self._starting
         if former is not None and not self._is_over(former):
             return former
+        self.sharing.require_here()
         self.start_seconds = None
         starting = asyncio.get_running_loop().create_task(self._start(former))
         starting.add_done_callback(_log_failure)
@@ -65,6 +102,8 @@ class SparkStart:
     async def _start(self, former: asyncio.Task[SparkRuntime] | None) -> SparkRuntime:
         if former is not None:
             await self._stop(former)
+        if self._releasing is not None:
+            await self._releasing
         await self._listen()
         begun = time.monotonic()
         runtime = await asyncio.to_thread(self._start_runtime)
@@ -88,7 +127,15 @@ class SparkStart:
         from engine.executors.spark.session import SparkRuntime
 
         with own_connection():
-            return SparkRuntime(self._config, self._directory, abandoned=lambda: self._closing)
+            return SparkRuntime(self._config, self._directory, abandoned=self._check_wanted)
+
+    def _check_wanted(self) -> None:
+        """Raise AdminShutdown or SerializationFailure if Spark is no longer to be started. Called by the thread that
+        starts it.
+        """
+        if self._closing:
+            raise AdminShutdown("terminating connection due to administrator command")
+        self.sharing.require_here()
 
     async def wait_runtime(self, notice: Callable[[str], None]) -> SparkRuntime:
         """Wait until Spark has started, and return it. Raises SqlError."""
@@ -98,9 +145,28 @@ class SparkStart:
         if starting.done():
             return starting.result()
         notice(_STARTING)
-        runtime = await asyncio.shield(starting)
+        with self.in_use():
+            runtime = await asyncio.shield(starting)
         notice(_STARTED)
         return runtime
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep Spark from being released during the block."""
+        self._uses += 1
+        try:
+            yield
+        finally:
+            self._uses -= 1
+
+    async def _release(self) -> None:
+        """End a Spark that has started, unless it is in use. It starts again when a query needs it."""
+        starting = self._starting
+        if starting is None or not starting.done() or self._uses or not self._is_idle():
+            return
+        self._starting = self.start_seconds = None
+        self._releasing = asyncio.get_running_loop().create_task(self._stop(starting))
+        await asyncio.shield(self._releasing)
 
     async def _stop(self, starting: asyncio.Task[SparkRuntime]) -> None:
         try:
@@ -130,6 +196,13 @@ class SparkStart:
             return f"failed: {error}"
         return "ended" if self._is_over(self._starting) else "ready"
 
+    @property
+    def application(self) -> Application:
+        """The state of the application for the members that share it."""
+        if self._starting is None or self._closing or self._is_over(self._starting):
+            return Application.NONE
+        return Application.READY if self._starting.done() else Application.STARTING
+
     def slot_count(self) -> int:
         """Return the number of tasks that run at once; 1 while it is unknown."""
         if self._starting is None or not self._starting.done() or self._starting.exception() is not None:
@@ -142,11 +215,15 @@ class SparkStart:
 
     async def close(self) -> None:
         """Stop Spark, if its start has begun."""
+        if self._watching is not None:
+            await stop_task(self._watching)
+        if self._releasing is not None:
+            await self._releasing
         if self._starting is not None:
             await self._stop(self._starting)
 
 
-def _log_failure(starting: asyncio.Task[SparkRuntime]) -> None:
+def _log_failure(starting: asyncio.Task[Any]) -> None:
     error = None if starting.cancelled() else starting.exception()
-    if error is not None and not isinstance(error, AdminShutdown):
+    if error is not None and not isinstance(error, (AdminShutdown, SerializationFailure)):
         _log.error("Spark could not be started", exc_info=error)

@@ -1,9 +1,9 @@
 """A query on the Spark of another member: all of it is one fragment there, and its rows come here.
 
-Members may share one Spark application: one of them has the driver, and the others name it (`spark.member`). Spark
-partitions its own work, so such a plan is not taken apart: the plan below FINAL moves to the member that has the
-driver, whose tasks send to the initiator. Tasks give no keys to merge by, so ordered rows are sorted again where they
-arrive.
+Members may share one Spark application: one of them has the driver, and the others name it (`spark.member`) or compute
+which one it is (`engine.contracts.spark_host`). Spark partitions its own work, so such a plan is not taken apart: the
+plan below FINAL moves to the member that has the driver, whose tasks send to the initiator. Tasks give no keys to merge
+by, so ordered rows are sorted again where they arrive.
 """
 
 from __future__ import annotations

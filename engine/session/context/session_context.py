@@ -145,7 +145,7 @@ class SessionContext:
 
     def terms(self) -> Terms:
         """Return the terms under which a query is compiled."""
-        return self.facts.terms(self._engine.speeds.model)
+        return self.facts.terms(self._engine.speeds.model, self._engine.spark.sharing.other_host)
 
     @property
     def memory(self) -> MemoryShare | None:

@@ -47,12 +47,12 @@ class SettingsFacts:
         #: The settings by which literals are read; the time in it has no meaning.
         self.input = InputSettings.read(settings.get, 0)
 
-    def terms(self, model: EngineModel) -> Terms:
-        """Return the terms under which a query is compiled now. model: the speeds of the engines, which change without
-        a setting.
+    def terms(self, model: EngineModel, spark_host: str | None = None) -> Terms:
+        """Return the terms under which a query is compiled now. model: the speeds of the engines. spark_host: as in
+        `Terms`. Both change without a setting.
         """
-        if self._terms is None or self._terms.model is not model:
-            self._terms = Terms.of(self._settings, model, self.memory, self._spark_member)
+        if self._terms is None or self._terms.model is not model or self._terms.spark_host != spark_host:
+            self._terms = Terms.of(self._settings, model, self.memory, self._spark_member, spark_host)
         return self._terms
 
 

@@ -8,8 +8,8 @@ The rules, in order (`SET sluice.distribution = auto | off | always`):
 - If a topology's links or capacities do not permit the plan, operators are moved
   (`engine.planner.distribute.relocate`).
 - Over shared storage, Spark distributes a query that runs on Spark itself: one fragment, here, or on the member whose
-  Spark this one uses (`spark.member`). The exception is a change whose files can be divided: the Sparks of all members
-  make it, if each has an embedded one.
+  Spark this one uses (`spark.member`, or the host of the application that members share). The exception is a change
+  whose files can be divided: the Sparks of all members make it, if each has an embedded one.
 - `auto`: a small query runs here, since it ends before its parts could be handed out. A query that is too large for
   this member's local engine, or slower there than on Spark, but not if each member takes a share of it, runs on the
   local engines of all.
@@ -112,6 +112,9 @@ def compile_query(
 ) -> CompiledQuery:
     """Compile the query as it will run under these terms.
 
+    Where members share an application and another one hosts it, a query that cannot run there runs on the local engine:
+    a second application might wait for cores forever.
+
     Raises FeatureNotSupported; DivisionByZero of constants; SerializationFailure if a member that holds some of its
     tables is lost; ObjectNotInPrerequisiteState and ConfigurationLimitExceeded if the topology does not permit the
     query.
@@ -122,6 +125,33 @@ def compile_query(
     if plan.divides_by_zero:
         raise DivisionByZero("division by zero")
     plan = prune_files(plan, bindings.parameters)
+    query = _compile(plan, terms, bindings, mesh, topology, analyze, change)
+    if terms.spark_host is None or not isinstance(query.runs, CompiledFragment) or query.runs.engine != "spark":
+        return query
+    if topology is None and terms.spark_member in data_members(mesh):
+        query = _compile_for_host(plan, query.choice, terms, bindings, mesh, analyze, change)
+    return query if isinstance(query.runs, DistributedQuery) else _compile_local(plan, terms.spark_host, bindings)
+
+
+def _compile_local(plan: logical.Root, host: str, bindings: Bindings) -> CompiledQuery:
+    """Compile a query that cannot run on the Spark of its host for the local engine. Raises FeatureNotSupported."""
+    choice = Choice("local", f'the Spark of member "{host}" cannot run it for this member')
+    try:
+        fragment, choice = compile_choice(plan, choice, "local", bindings)
+    except FeatureNotSupported as lacking:
+        raise FeatureNotSupported(lacking.message, hint=f'Connect to member "{host}", which hosts Spark.') from None
+    return CompiledQuery(choice, fragment)
+
+
+def _compile(
+    plan: logical.Root,
+    terms: Terms,
+    bindings: Bindings,
+    mesh: Members,
+    topology: Topology | None,
+    analyze: bool,
+    change: StagedChange | None,
+) -> CompiledQuery:
     choice = choose(plan, terms.wish, terms.local_limit, bindings.parameters, terms.model, writes=terms.writes)
     members = data_members(mesh)
     if topology is None and members == (mesh.member,):

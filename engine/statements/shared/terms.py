@@ -21,6 +21,7 @@ class Terms:
     - memory: as in `ExecutionContext`
     - lasting: as in `SharedSpec`
     - spark_member: the member whose Spark is used; None: this one's own
+    - spark_host: the member that hosts the Spark application that this one shares; None: this one, or none is shared
     - model: the speeds of the engines
     - writes: whether the query's rows are written into files
     """
@@ -32,6 +33,7 @@ class Terms:
     memory: MemoryShare | None = None
     lasting: bool = False
     spark_member: str | None = None
+    spark_host: str | None = None
     # Models are compared by identity first, and hashing one takes longer than hashing all other fields.
     model: EngineModel = field(default=DEFAULT_MODEL, hash=False)
     writes: bool = False
@@ -43,6 +45,7 @@ class Terms:
         model: EngineModel,
         memory: MemoryShare | None = None,
         spark_member: str | None = None,
+        spark_host: str | None = None,
     ) -> Terms:
         return cls(
             cast("Wish", settings.get("sluice.engine")),
@@ -50,7 +53,8 @@ class Terms:
             settings.size_bytes("sluice.local_limit"),
             page_bytes(settings),
             memory,
-            spark_member=spark_member,
+            spark_member=spark_member or spark_host,
+            spark_host=spark_host,
             model=model,
         )
 

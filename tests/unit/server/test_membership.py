@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from hypothesis import strategies as some
 from support.session_server import eventually, open_files
 
 from engine.contracts.mesh import MemberInfo
+from engine.contracts.shared_spark import UNSHARED, Application, SharedSpark
 from engine.exchange.listener import DataListener
 from server.cluster.control_connection import ControlConnection
 from server.cluster.membership import Membership, Timing
@@ -93,6 +95,7 @@ class Node:
     def say(self, link: int, message: object) -> None:
         if link in self.wires:
             wire, end = self.wires[link]
+            self.world.said[type(message)] += 1
             wire.queues[1 - end].append(message)
 
     def hang_up(self, link: int) -> None:
@@ -110,6 +113,8 @@ class World:
         self.nodes: list[Node] = []
         self.wires: list[Wire] = []
         self.dials: list[tuple[Node, int, str]] = []
+        self.unreachable: set[tuple[str, str]] = set()
+        self.said: Counter[type[object]] = Counter()
 
     def add(self, me: Identity, *seeds: str) -> Node:
         node = Node(self, Membership(me, seeds, TIMING, self.chance))
@@ -154,7 +159,7 @@ class World:
 
     def _dial(self, node: Node, link: int, address: str) -> None:
         other = self.at(address)
-        if other is None or node not in self.nodes:
+        if other is None or node not in self.nodes or (node.name, other.name) in self.unreachable:
             node.perform(node.machine.link_closed(link, "Connection refused", self.now))
         elif node.machine.links.connect(link):
             wire = Wire([(node, link), (other, other.machine.links.accept(self.now))])
@@ -237,6 +242,40 @@ def test_connections_break_and_come_back(world: World, breaks: Sequence[int]) ->
     world.run(15)
     assert up(*nodes)
     assert [open_links(n) for n in nodes] == [2, 2, 2]
+
+
+def test_of_two_peers_that_only_the_earlier_one_can_dial_it_is_told() -> None:
+    """It is told within a heartbeat, not with the whole list much later."""
+    world = World(Random(1))
+    world.unreachable.add(("cid", "bob"))
+    ann, bob = world.add(identity("ann")), world.add(identity("bob"), "ann:1")
+    world.run(10)
+    cid = world.add(identity("cid"), "ann:1")
+    world.run(TIMING.heartbeat + 1)
+    assert up(ann, bob, cid)
+
+
+def test_members_know_of_each_others_spark() -> None:
+    """At once when they meet, and then with each heartbeat."""
+    world = World(Random(1))
+    ann = world.add(identity("ann"))
+    ann.machine.spark = SharedSpark("key", Application.READY)
+    bob = world.add(identity("bob"), "ann:1")
+    world.settle()
+    assert [m.spark for m in bob.machine.members(world.now)] == [ann.machine.spark, UNSHARED]
+    ann.machine.spark = SharedSpark("key")
+    world.run(TIMING.heartbeat + 1)
+    assert [m.spark for m in bob.machine.members(world.now)] == [ann.machine.spark, UNSHARED]
+
+
+def test_lists_of_members_grow_with_the_pairs_when_all_start_at_once() -> None:
+    """A list for each end of a connection, and one for the new peers of each of the few heartbeats of the start."""
+    count = 20
+    world = World(Random(1))
+    nodes = [world.add(identity(f"m{i}"), "m0:1") for i in range(count)]
+    world.run(10)
+    assert up(*nodes)
+    assert world.said[Members] <= 3 * count * (count - 1)
 
 
 def trio() -> tuple[World, Node, Node, Node]:

@@ -54,6 +54,15 @@ def test_processes_are_members_of_one_cluster(tmp_path: Path) -> None:
     assert {each.settings["sluice.distribution"] for each in (first, second, third)} == {"off"}
 
 
+def test_processes_with_an_external_master_share_an_application(tmp_path: Path) -> None:
+    config = _config(tmp_path, processes=2, spark={"master": "spark://host:7077"})
+    told = [(each.engine().spark.member, each.engine().spark.allocation) for each in process_configurations(config)]
+    assert told == [(None, "shared"), (None, "shared")]
+    apart = _config(tmp_path, processes=2, member="node", spark={"master": "spark://host:7077", "share": False})
+    told = [(each.engine().spark.member, each.engine().spark.allocation) for each in process_configurations(apart)]
+    assert told == [(None, "own"), ("node", "alone")]
+
+
 def test_what_is_given_for_a_cluster_stays(tmp_path: Path) -> None:
     config = _config(
         tmp_path, processes=2, mesh="127.0.0.1:7999", cluster={"secret": "given", "seeds": ["127.0.0.1:7998"]},

@@ -104,3 +104,12 @@ def test_terms_follow_the_model_of_the_engines() -> None:
     known = facts.terms(before)
     assert facts.terms(before) is known
     assert facts.terms(after).model is after
+
+
+def test_terms_follow_the_host_of_a_shared_spark() -> None:
+    facts = SettingsFacts(SessionSettings({}), "reader", None)
+    model = EngineModel()
+    assert (facts.terms(model).spark_member, facts.terms(model, "m2").spark_member) == (None, "m2")
+    assert facts.terms(model, "m3").on_this_member().spark_host == "m3"
+    fixed = SettingsFacts(SessionSettings({}), "reader", "m1")
+    assert (fixed.terms(model).spark_member, fixed.terms(model).spark_host) == ("m1", None)

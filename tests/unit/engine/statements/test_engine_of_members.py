@@ -14,7 +14,7 @@ from engine.contracts.mesh import MemberInfo, MembersNow
 from engine.planner.codegen import Bindings
 from engine.planner.engine_model import DEFAULT_MODEL, EngineModel
 from engine.planner.planner import Choice
-from engine.statements.shared.distribution import compile_query
+from engine.statements.shared.distribution import CompiledQuery, compile_query
 from engine.statements.shared.terms import Terms
 
 _ROWS = 400_000
@@ -42,11 +42,15 @@ def layout(tmp_path_factory: pytest.TempPathFactory) -> Layout:
     return Layout({"t": table("t", [str(folder / "t")])})
 
 
-def _choice(layout: Layout, terms: Terms, members: int) -> Choice:
+def _compiled(layout: Layout, query: str, terms: Terms, members: int = 2) -> CompiledQuery:
     infos = [
         MemberInfo(name, "1", "", "", "data", "up", 0, "", local=name == "a") for name in ("a", "b", "c", "d")[:members]
     ]
-    return compile_query(layout.plan(_QUERY), terms, Bindings({}, CONTEXT), MembersNow("a", infos), None).choice
+    return compile_query(layout.plan(query), terms, Bindings({}, CONTEXT), MembersNow("a", infos), None)
+
+
+def _choice(layout: Layout, terms: Terms, members: int) -> Choice:
+    return _compiled(layout, _QUERY, terms, members).choice
 
 
 def test_the_faster_engine_runs_it(layout: Layout) -> None:
@@ -62,6 +66,17 @@ def test_the_local_engines_of_all_members_run_what_they_do_faster_together(layou
     assert together.engine == "local"
     assert together.reason.endswith(" on 3 members")
     assert _choice(layout, replace(terms, distribution="off"), 3).engine == "spark"
+
+
+def test_the_host_of_a_shared_spark_runs_it(layout: Layout) -> None:
+    terms = replace(_TERMS, wish="spark", spark_member="b", spark_host="b")
+    assert _compiled(layout, _QUERY, terms).physical is not None
+    told = _compiled(layout, _QUERY, terms.on_this_member()).choice
+    assert (told.engine, told.reason) == ("local", 'the Spark of member "b" cannot run it for this member')
+    told = _compiled(layout, "select array_agg(text) from t group by kind", terms).choice
+    assert (told.engine, told.reason) == ("local", 'the Spark of member "b" cannot run it for this member')
+    # Without a shared Spark, the member uses its own.
+    assert _compiled(layout, _QUERY, replace(terms, spark_host=None).on_this_member()).choice.engine == "spark"
 
 
 def test_a_limit_is_each_members(layout: Layout) -> None:

@@ -1,0 +1,63 @@
+"""The place of this member among those that share one Spark application: whether it or another one hosts it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from engine.contracts.mesh import MemberInfo, Members
+from engine.contracts.shared_spark import Application, SharedSpark, key_of
+from engine.contracts.spark_host import host_of
+from engine.executors.engine_config import SparkConfig
+from wire.errors import SerializationFailure
+
+
+class SparkSharing:
+    """See the module's docstring. mesh: the members. application: the state of this member's. Made on the loop's
+    thread.
+    """
+
+    def __init__(self, config: SparkConfig, mesh: Members | None, application: Callable[[], Application]) -> None:
+        self._mesh = mesh if config.allocation == "shared" else None
+        self._key = key_of(config.master) if self._mesh is not None else ""
+        self._application = application
+        self._thread = threading.get_ident()
+        self._seen: MemberInfo | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        return self._mesh is not None
+
+    @property
+    def announcement(self) -> SharedSpark:
+        """The state of the Spark that the other members are told."""
+        return SharedSpark(self._key, self._application() if self.is_shared else Application.NONE)
+
+    def _host(self) -> MemberInfo | None:
+        """Return the member that hosts the application; None if it is this member's alone. On other threads than the
+        loop's, it is the host that the loop has seen last.
+        """
+        if self._mesh is not None and threading.get_ident() == self._thread:
+            self._seen = host_of(self._mesh.members(), self._key)
+        return self._seen
+
+    @property
+    def other_host(self) -> str | None:
+        """The other member that hosts the application, or is to start it."""
+        host = self._host()
+        return None if host is None or host.local else host.id
+
+    @property
+    def running_elsewhere(self) -> str | None:
+        """The other member whose application runs or starts, and takes precedence over one of this member."""
+        host = self._host()
+        return None if host is None or host.local or host.spark.application is Application.NONE else host.id
+
+    def require_here(self) -> None:
+        """Raise SerializationFailure if the application runs elsewhere: a second one might wait for cores forever."""
+        elsewhere = self.running_elsewhere
+        if elsewhere is not None:
+            raise SerializationFailure(
+                f'could not start Spark on this member: the members share the Spark of member "{elsewhere}"',
+                hint="The statement may be repeated, or run on that member.",
+            )
