@@ -168,7 +168,19 @@ class LocalExecutor:
             rows = self._points.find(fragment.point_read, fragment.schema, context.values)
             if rows is not None:
                 return BatchesStream(rows, self.name)
-        return self._results.find(self._work(fragment, context)) if context.result_cache else None
+        found = self._results.find(self._work(fragment, context)) if context.result_cache else None
+        return found or self._join_points(fragment, context)
+
+    def _join_points(self, fragment: CompiledFragment, context: ExecutionContext) -> BatchStream | None:
+        """Begin to run a fragment over the few rows that it joins, if they are found in columns that are held."""
+        if fragment.point_join is None or self._points is None:
+            return None
+        steps, narrowed = fragment.point_join
+        relations = self._points.find_joined(steps, context.values)
+        if relations is None:
+            return None
+        values = {name: context.values[name] for name in narrowed.parameters}
+        return self.run(replace(self._work(narrowed, replace(context, values=values)), relations=relations))
 
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> BatchStream:
         """Begin to run a fragment; its errors come from `next_batch`."""

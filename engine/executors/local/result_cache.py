@@ -212,7 +212,7 @@ class _ObservedStream:
 
 def _ask(work: LocalWork) -> _Question | None:
     """Return the question of a statement; None if its rows depend on more than can be told here."""
-    if work.inputs or work.row or work.analyze or work.memory is not None or work.find is not None:
+    if work.inputs or work.relations or work.row or work.analyze or work.memory is not None or work.find is not None:
         return None
     if any(isinstance(table, SystemTable) for table in work.tables):
         return None
