@@ -42,6 +42,7 @@ class ExecutionContext:
     memory: the memory that all statements of the role share, where the engine can measure it; None: no limit.
     values: the values of the fragment's parameters, by the names that its statement has for them.
     analyze: whether the engine counts rows and time by operator, where it can (`engine.contracts.profile`).
+    result_cache: whether the result may be kept for an equal statement, or be that of one.
     notice: called (from any thread) with a message for the client while it waits.
     underway: records the progress of the execution, on the loop's thread.
     trace: the traceparent of the statement's span (`engine.common.tracing`); empty: none.
@@ -54,6 +55,7 @@ class ExecutionContext:
     settings: Mapping[str, Any] = field(default_factory=dict)
     analyze: bool = False
     memory: MemoryShare | None = None
+    result_cache: bool = False
     values: Mapping[str, Any] = field(default_factory=dict)
     underway: RunningQuery = field(default_factory=RunningQuery, compare=False)
     trace: str = field(default="", compare=False)

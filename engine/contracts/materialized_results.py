@@ -57,7 +57,7 @@ class BatchesStream:
     ) -> None:
         self.engine_name = engine_name
         self._batches = deque(batches)
-        self._counts = _count(batches) if counts is None else counts
+        self._counts = count_batches(batches) if counts is None else counts
 
     async def next_batch(self) -> pa.RecordBatch | None:
         return self._batches.popleft() if self._batches else None
@@ -69,7 +69,8 @@ class BatchesStream:
         return self._counts
 
 
-def _count(batches: Sequence[pa.RecordBatch]) -> Mapping[str, int]:
+def count_batches(batches: Sequence[pa.RecordBatch]) -> Mapping[str, int]:
+    """Return the statistics of a stream of these batches."""
     return {
         "rows": sum(batch.num_rows for batch in batches),
         "bytes": sum(batch.nbytes for batch in batches),
@@ -97,7 +98,7 @@ class ConstantRows:
 
     def keep(self, batches: Sequence[pa.RecordBatch], engine_name: str | None) -> None:
         if sum(batch.nbytes for batch in batches) <= _CONSTANT_BYTES:
-            self._batches, self._engine_name, self._counts = tuple(batches), engine_name, _count(batches)
+            self._batches, self._engine_name, self._counts = tuple(batches), engine_name, count_batches(batches)
 
 
 class _ObservedStream:

@@ -373,6 +373,8 @@ SETTINGS: Final[dict[str, Setting]] = {
                maximum=1 << 50, privileged=True),
             _s("sluice.progress", "0", "real",
                "Seconds between notices that report a statement's progress; 0 sends none.", maximum=86_400),
+            _s("sluice.result_cache", "on", "bool",
+               "Answers a repeated statement with its kept result as long as nothing that it reads has changed."),
             _s("sluice.rows_max", "0", "integer",
                "Maximum number of rows that one statement may return; 0 means no limit.", maximum=(1 << 63) - 1,
                privileged=True),

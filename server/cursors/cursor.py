@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from engine.contracts.sessions import Execution
 from server.cursors.row_buffer import RowBuffer
+from wire.common.batch_sizes import fits
 from wire.errors import ObjectNotInPrerequisiteState, ProgramLimitExceeded
 
 #: Bytes of rows that a cursor keeps in memory; beyond them, rows of a SCROLL or WITH HOLD cursor go to disk.
@@ -315,10 +316,9 @@ class Run:
 def rows_within(batch: pa.RecordBatch, bytes_max: int) -> int:
     """Return how many rows of a batch have about `bytes_max` bytes; at least one."""
     rows = int(batch.num_rows)
-    if rows <= 1:
+    if rows <= 1 or fits(batch, bytes_max):
         return rows
-    size = batch.nbytes
-    return rows if size <= bytes_max else max(1, int(rows * bytes_max // size))
+    return max(1, int(rows * bytes_max // batch.nbytes))
 
 
 def _smaller_limit(batch: pa.RecordBatch, limit: int | None, bytes_max: int | None) -> int | None:

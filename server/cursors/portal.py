@@ -20,7 +20,6 @@ from server.cursors.cursor import Cursor
 from server.cursors.partitions import Partitions
 from server.cursors.prepared import Command
 from wire.errors import DuplicateCursor, InvalidCursorName, ObjectNotInPrerequisiteState
-from wire.pg.datarow import RowEncoder
 
 
 class PortalState(enum.Enum):
@@ -65,7 +64,6 @@ class Portal:
     created: float = field(default_factory=time.time)
     record: StatementRecord | None = None
     partitions: Partitions | None = None
-    _encoder: tuple[object, RowEncoder] | None = None
 
     def start(self, execution: Execution, scroll: bool | None = False, *, rows_max: int = 0) -> None:
         """Take over an execution that has begun. rows_max: as for `Cursor`."""
@@ -104,12 +102,6 @@ class Portal:
                 f'cursor "{self.name}" cannot be moved: its rows are read in partitions',
                 hint="Only CLOSE is left, which ends the reading.",
             )
-
-    def encoder(self, key: object, make: Callable[[], RowEncoder]) -> RowEncoder:
-        """Return the portal's encoder, which is made again when `key` (formats and settings) has changed."""
-        if self._encoder is None or self._encoder[0] != key:
-            self._encoder = (key, make())
-        return self._encoder[1]
 
     def cursor_state(self) -> CursorState:
         scrollable = bool(self.cursor and self.cursor.scrollable)

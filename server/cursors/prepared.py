@@ -7,16 +7,34 @@ of a query; the query of DECLARE; nothing of BEGIN).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 
-from engine.contracts.sessions import Prepared, PreparedState
+from engine.contracts.sessions import Prepared, PreparedState, ResultColumn
 from engine.sql.parser.masking import mask_passwords
 from engine.sql.parser.nodes.statements import ExecuteStatement, Explain, Statement
 from server.cursors.remote_cursors import Described
 from wire.dataclass import dataclass
 from wire.errors import DuplicatePreparedStatement, InvalidSqlStatementName
+from wire.pg.datarow import RowEncoder
 from wire.types import pg_types as t
+
+
+class LastEncoder:
+    """The encoder of a statement's last rows, which serves the next execution too."""
+
+    __slots__ = ("_columns", "_encoder", "_key")
+
+    def __init__(self) -> None:
+        self._columns: Sequence[ResultColumn] | None = None
+        self._key: object = None
+        self._encoder: RowEncoder | None = None
+
+    def get(self, columns: Sequence[ResultColumn], key: object, make: Callable[[], RowEncoder]) -> RowEncoder:
+        """Return the encoder for these columns, the same objects as before, and this key (formats and settings)."""
+        if self._encoder is None or columns is not self._columns or key != self._key:
+            self._encoder, self._columns, self._key = make(), columns, key
+        return self._encoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +44,13 @@ class Command:
     statement: None for an empty query string.
     prepared: the engine's analysis, or None if the engine has no part in the statement.
     far: for a FETCH by query id, the description of the other session's cursor.
+    encoder: of its rows.
     """
 
     statement: Statement | None
     prepared: Prepared | None = None
     far: Described | None = None
+    encoder: LastEncoder = field(default_factory=LastEncoder, compare=False, repr=False)
 
     @property
     def parameters(self) -> tuple[t.PgType, ...]:

@@ -86,7 +86,9 @@ class Exchange(Running):
         assert portal.columns is not None
         view = self.settings.now
         columns, formats = portal.columns, portal.formats
-        encoder = portal.encoder((view.output, formats), lambda: row_encoder(columns, formats, view.output))
+        encoder = portal.command.encoder.get(
+            columns, (view.output, formats), lambda: row_encoder(columns, formats, view.output)
+        )
         return await send_rows(self.stream, encoder, run, view.page_bytes)
 
     def apply_encoding(self) -> None:

@@ -23,6 +23,9 @@ _KEPT = {
     ("local", "point_reads"),
     ("local", "held_columns"),
     ("local", "held_column_bytes"),
+    ("local", "cached_answers"),
+    ("local", "cached_results"),
+    ("local", "cached_result_bytes"),
     # Of statements that are no more, until a full collection finds their trees.
     ("planning", "live_nodes"),
     ("planning", "interrupted"),

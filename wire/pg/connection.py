@@ -58,6 +58,9 @@ _LARGE: Final = frozenset((m.Query, m.Parse, m.Bind, m.FunctionCall, m.CopyData)
 
 
 class State(enum.Enum):
+    #: Each member is one object. Enum's own hash is a call of Python's, made several times a message.
+    __hash__ = object.__hash__
+
     STARTUP = "no startup packet yet"
     ENCRYPTING = "encryption was asked for; our answer is due"
     AUTHENTICATING = "startup packet received; not yet granted"
@@ -319,18 +322,19 @@ class Connection:
         """Return the next complete frame (type, body, next state), or None if it has not arrived. The frame's head is
         checked as soon as it has arrived.
         """
-        if self.buffered_bytes < 1:
+        held = self.buffered_bytes
+        if held < 1:
             return None
         kind = bytes(self._buffer[self._at : self._at + 1])
         cls = m.request_class(kind)
         if cls not in row:
             raise self._out_of_order(kind)
-        if self.buffered_bytes < 5:
+        if held < 5:
             return None
         (length,) = _LENGTH.unpack_from(self._buffer, self._at + 1)
         if not 4 <= length <= self._length_max(cls):
             raise ProtocolViolation("invalid message length")
-        if self.buffered_bytes < length + 1:
+        if held < length + 1:
             if length > LONG_MESSAGE_BYTES and self.is_crowded:
                 self._refuse(length, row[cls])
             return None

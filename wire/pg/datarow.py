@@ -24,6 +24,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from wire.common.batch_sizes import fits
 from wire.errors import ProtocolViolation
 from wire.pg.values.binary import big_endian, binary_column
 from wire.types import pg_types as t
@@ -53,6 +54,8 @@ _BATCH_BYTES_MAX: Final = 1 << 28
 #: Batches up to this size are faster to encode value by value.
 _FEW_ROWS: Final = 16
 _FEW_BYTES: Final = 1 << 16
+#: A batch up to this size is kept with its messages: a repeated statement whose result is kept gives the same batch again.
+_LAST_BYTES: Final = 1 << 12
 _NULL: Final = b"\xff\xff\xff\xff"
 #: Types whose texts are the same as Python's, for arrays of integers and strings; and the ids of the integer types.
 _PLAIN: Final = frozenset((t.INT2, t.INT4, t.INT8, t.TEXT, t.VARCHAR))
@@ -76,12 +79,12 @@ def column_formats(formats: Sequence[int], columns: int) -> tuple[int, ...]:
 
 
 class RowEncoder:
-    """Encodes the batches of one portal.
+    """Encodes the batches of portals with the same columns, formats and settings.
 
     Arguments:
         columns: descriptions of the batches' columns, in order.
         formats: 0 (text) or 1 (binary) for each column, or as Bind gives them (`column_formats`).
-        settings: the session's settings when the portal was opened.
+        settings: the session's settings when a portal was opened.
         kind: the first byte of the messages; None: only the bodies of messages are written.
     """
 
@@ -102,16 +105,24 @@ class RowEncoder:
             for column, form in zip(self._columns, self._formats, strict=True)
         )
 
+        self._last_batch: pa.RecordBatch | None = None
+        self._last_rows = memoryview(b"")
+
     def encode(self, batch: pa.RecordBatch) -> memoryview:
         """Return the DataRow messages of all rows, one after another.
 
         Raises SqlError if a value's output function refuses the value.
         """
-        if batch.num_rows > 1 and batch.nbytes > _BATCH_BYTES_MAX:
+        if batch.num_rows > 1 and not fits(batch, _BATCH_BYTES_MAX):
             return self._in_halves(batch)
-        if batch.num_rows <= _FEW_ROWS and batch.nbytes <= _FEW_BYTES:
+        if batch is self._last_batch:
+            return self._last_rows
+        if batch.num_rows <= _FEW_ROWS and fits(batch, _FEW_BYTES):
             values = [self._values(index, array) for index, array in enumerate(batch.columns)]
-            return _few_rows(self._kind, batch.num_rows, values)
+            rows = _few_rows(self._kind, batch.num_rows, values)
+            if batch.get_total_buffer_size() <= _LAST_BYTES:
+                self._last_batch, self._last_rows = batch, rows
+            return rows
         columns = [self._column(index, batch.column(index)) for index in range(len(self._columns))]
         validity = [self._validity(index, batch.column(index)) for index in range(len(self._columns))]
         return self._rows(batch, columns, validity)

@@ -18,6 +18,9 @@ work to them. It runs
 - plain scans, which a client reads more slowly than one thread produces them, and which a portal may leave half read: DuckDB holds
   0.4 MB there for a suspended scan of `orders`, against 17 MB with two threads.
 
+**Repetition.** The result of a short statement that is sent again and again is kept, by everything that it depends on
+(`engine.executors.local.result_cache`).
+
 **Planning.** DuckDB does not check for interrupts while it parses, binds and optimises, which takes seconds when a
 statement has thousands of conditions. Long statements therefore take turns, and the remaining fragment threads serve
 others. Closing a stream whose statement is being planned does not wait for long: its thread is set aside, and another
@@ -62,6 +65,7 @@ from engine.executors.engine_config import EngineConfig
 from engine.executors.local.abandonment import Abandonment
 from engine.executors.local.database import LocalDatabase
 from engine.executors.local.point_reads import PointReads
+from engine.executors.local.result_cache import ResultCache
 from engine.executors.local.role_databases import RoleDatabase, RoleDatabases
 from engine.executors.local.small_files import SmallFiles
 from engine.executors.local.statement_cursor import Databases
@@ -92,6 +96,7 @@ class LocalExecutor:
         self._small: SmallFiles | None = None
         self._points: PointReads | None = None
         self._roles = RoleDatabases(config)
+        self._results = ResultCache()
         self._broken: set[LocalDatabase] = set()
         self._replacing: asyncio.Task[None] | None = None
         self._pool: Pool | None = None
@@ -155,32 +160,50 @@ class LocalExecutor:
         await self.in_pool(broken.retire)
 
     def find_rows(self, fragment: CompiledFragment, context: ExecutionContext) -> BatchStream | None:
-        """Answer a fragment from columns that are held in memory (`engine.executors.local.point_reads`); None where it is to be
-        opened."""
-        read, points = fragment.point_read, self._points
-        if read is None or points is None or context.memory is not None or context.analyze:
+        """Answer a fragment from what is held in memory: columns (`engine.executors.local.point_reads`), or the result of an
+        equal one (`engine.executors.local.result_cache`). Returns None where it is to be opened."""
+        if context.memory is not None or context.analyze:
             return None
-        rows = points.find(read, fragment.schema, context.values)
-        return None if rows is None else BatchesStream(rows, self.name)
+        if fragment.point_read is not None and self._points is not None:
+            rows = self._points.find(fragment.point_read, fragment.schema, context.values)
+            if rows is not None:
+                return BatchesStream(rows, self.name)
+        found = self._results.find(self._work(fragment, context)) if context.result_cache else None
+        return found or self._join_points(fragment, context)
 
-    async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> LocalStream:
+    def _join_points(self, fragment: CompiledFragment, context: ExecutionContext) -> BatchStream | None:
+        """Begin to run a fragment over the few rows that it joins, if they are found in columns that are held."""
+        if fragment.point_join is None or self._points is None:
+            return None
+        steps, narrowed = fragment.point_join
+        relations = self._points.find_joined(steps, context.values)
+        if relations is None:
+            return None
+        values = {name: context.values[name] for name in narrowed.parameters}
+        return self.run(replace(self._work(narrowed, replace(context, values=values)), relations=relations))
+
+    async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> BatchStream:
         """Begin to run a fragment; its errors come from `next_batch`."""
+        work = self._work(fragment, context)
+        if not context.result_cache:
+            return self.run(work)
+        return self._results.observe(work, partial(self.run, work))
+
+    def _work(self, fragment: CompiledFragment, context: ExecutionContext) -> LocalWork:
         printed = self.print_fragment(fragment)
         values, row = ({}, context.values) if fragment.values_in_row else (context.values, {})
-        return self.run(
-            LocalWork(
-                printed.text,
-                fragment.schema,
-                context.page_bytes,
-                context.time_zone,
-                fragment.tables,
-                {**printed.values, **values} if values else printed.values,
-                analyze=context.analyze,
-                memory=context.memory,
-                row=row,
-                query=str(context.query),
-                fragment=None if printed.values else fragment,
-            )
+        return LocalWork(
+            printed.text,
+            fragment.schema,
+            context.page_bytes,
+            context.time_zone,
+            fragment.tables,
+            {**printed.values, **values} if values else printed.values,
+            analyze=context.analyze,
+            memory=context.memory,
+            row=row,
+            query=str(context.query),
+            fragment=None if printed.values else fragment,
         )
 
     def run(self, work: LocalWork) -> LocalStream:
@@ -246,7 +269,8 @@ class LocalExecutor:
         cursors = Counter(self._database.statistics())
         cursors.update(self._single.statistics())
         cursors.update(self._roles.statistics())
-        return {"streams": self.load, **cursors, **self._small.statistics(), **self._points.statistics()}
+        held = {**self._small.statistics(), **self._points.statistics(), **self._results.statistics()}
+        return {"streams": self.load, **cursors, **held}
 
     def abandon_late(self) -> None:
         """Limit the wait of every close of a stream to `ABANDON_SECONDS` from now on."""

@@ -14,6 +14,9 @@ Where the columns that reads need are larger than `HELD_BYTES`, each would be ev
 would take more time than DuckDB's statements. So decoding is paid for: each read earns an amount of bytes that may be decoded, one
 that was answered from memory more than one that was not (`_ANSWERED_BYTES`, `_MISSED_BYTES`).
 
+The rows that a join by key needs are found in the same way, one table after the other, and DuckDB joins them
+(`engine.planner.codegen.point_join`): it has the plan of that, over relations in memory, from the execution before.
+
 A read searches `_SEARCHED_ROWS` rows at most, because the event loop's thread does it; columns in ascending order are not counted.
 It gives few rows, or none: a query for many rows is DuckDB's.
 
@@ -28,6 +31,7 @@ import logging
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -38,9 +42,11 @@ from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.contracts.output_cast import carry_array
 from engine.executors.local.row_group_columns import COLUMN_BYTES, Chunk, ColumnKey, HeldColumn, decode_columns
 from engine.executors.local.settled_files import state_of
-from engine.planner.codegen.point_read import PointRead
+from engine.plan_ir.physical import relation_of
+from engine.planner.codegen.point_read import Equality, KeySource, PointRead, PointStep
 from engine.planner.optimizer.column_bounds import AllOf, Comparison
 from engine.planner.optimizer.footers import known_footers
+from engine.storage.infinities import without_infinities
 
 _log = logging.getLogger(__name__)
 #: Bytes of all columns that are held.
@@ -59,6 +65,8 @@ _COLUMNS_OF_READ: Final = 1 << 11
 #: Rows of unordered columns that a read searches, and rows that it may give.
 _SEARCHED_ROWS: Final = 1 << 18
 _ROWS_MOST: Final = 1 << 11
+#: Keys by which a step of a point join reads.
+_KEYS_MOST: Final = 16
 
 #: Places of rows in a row group.
 _Places = slice | np.ndarray[Any, Any]
@@ -90,12 +98,34 @@ class PointReads:
 
         schema: the carriers of the rows. values: of the fragment's parameters.
         """
+        found = self._find(read, schema, values)
+        self._answered += found is not None
+        return found
+
+    def find_joined(self, steps: Sequence[PointStep], values: Mapping[str, Any]) -> dict[str, pa.Table] | None:
+        """Return the rows of each step of a point join, by the names of the relations that have them; None where DuckDB is
+        to read them."""
+        tables: list[pa.Table] = []
+        for step in steps:
+            reads = [step.read] if step.source is None else _reads_for(step.read, step.source, tables)
+            if reads is None:
+                return None
+            batches: list[pa.RecordBatch] = []
+            for read in reads:
+                found = self._find(read, step.schema, values)
+                if found is None:
+                    return None
+                batches += found
+            tables.append(pa.Table.from_batches(map(without_infinities, batches), step.schema))
+        self._answered += 1
+        return {relation_of(number): rows for number, rows in enumerate(tables)}
+
+    def _find(self, read: PointRead, schema: pa.Schema, values: Mapping[str, Any]) -> Sequence[pa.RecordBatch] | None:
         wanted = []
         for equality in read.equalities:
             value = equality.value_in(values)
             if value is None:
                 # Nothing equals the null value.
-                self._answered += 1
                 return []
             wanted.append((equality.column, value))
         chunks = _chunks_with(read, wanted)
@@ -112,7 +142,6 @@ class PointReads:
             return None
         found = _search(groups, wanted, read, schema)
         if found is not None:
-            self._answered += 1
             self._earn(_ANSWERED_BYTES)
         return found
 
@@ -176,6 +205,14 @@ class PointReads:
             for key in keys:
                 if key in self._needed:
                     self._needed[key] = False
+
+
+def _reads_for(read: PointRead, source: KeySource, tables: Sequence[pa.Table]) -> list[PointRead] | None:
+    """Return the reads of the rows whose key is in earlier ones; None where they are many."""
+    keys = tables[source.step].column(source.position).unique().drop_null()
+    if len(keys) > _KEYS_MOST:
+        return None
+    return [replace(read, equalities=(Equality(source.column, key),)) for key in keys.to_pylist()]
 
 
 def _chunks_with(read: PointRead, wanted: _Wanted) -> Sequence[Chunk] | None:

@@ -15,7 +15,8 @@ The memory of a table is measured as the growth of DuckDB's tables once it has b
 it: Parquet with few distinct values is a hundredth of the size. A table that would take most of the room is dropped at
 once, and is not tried again while its files are the same.
 
-Rejected: caching results (right for one statement, of no use to the next); DuckDB's caches of Parquet metadata and file
+Rejected: results alone, which are kept too (`engine.executors.local.result_cache`), but are of no use to the next
+statement; DuckDB's caches of Parquet metadata and file
 contents (they save a tenth of a millisecond out of more than two); a view for each reader that the statement names (it
 would be bound twice, and statements over large files would pay for it).
 """

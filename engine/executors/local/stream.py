@@ -91,7 +91,7 @@ class LocalStream:
         self._thread = 0
         self._pages = PageReader(work.schema, work.page_bytes)
         self._gathering: asyncio.Task[None] | None = None
-        self._inputs: dict[str, pa.Table] = {}
+        self._inputs: dict[str, pa.Table] = dict(work.relations)
         self._stored = False
         self._again = False
         self._in_turn = asyncio.Lock()

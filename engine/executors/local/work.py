@@ -25,6 +25,7 @@ class LocalWork:
     tables: the tables of the catalog that it reads.
     parameters: values of `$name`s: the files and row ranges of its readers, long strings.
     inputs: relations that arrive as streams.
+    relations: relations that are there already.
     find: computes the parameters instead, when the statement begins, on a thread that may block; raises SqlError.
     analyze: whether operators are profiled; the statement then reads its files and not tables in memory.
     memory: as in `ExecutionContext`.
@@ -41,6 +42,7 @@ class LocalWork:
     tables: tuple[Table | SystemTable, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, Inflow] = field(default_factory=dict)
+    relations: Mapping[str, pa.Table] = field(default_factory=dict)
     find: Callable[[], Mapping[str, Any]] | None = None
     analyze: bool = False
     memory: MemoryShare | None = None

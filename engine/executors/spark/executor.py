@@ -71,6 +71,7 @@ class SparkExecutor:
         mesh: Members | None = None,
     ) -> None:
         self._config = config
+        self._expected_cores = expected_cores(config)
         self._port = TaskPort(listener, config.master)
         self._spooler = spooler or Spooler(directory / "spool")
         self._owns_spooler = spooler is None
@@ -141,7 +142,7 @@ class SparkExecutor:
         """Return the number of tasks that run at once: as Spark reports it once started, before that the expected
         number.
         """
-        return expected_cores(self._config) if self.start_seconds is None else self._spark.slot_count()
+        return self._expected_cores if self.start_seconds is None else self._spark.slot_count()
 
     def sql(self, fragment: CompiledFragment) -> str:
         return fragment.printed.text if fragment.printed is not None else to_sql(fragment.statement, "spark")

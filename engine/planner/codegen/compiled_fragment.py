@@ -15,7 +15,7 @@ from engine.common.sql_type import SqlType
 from engine.contracts.executor import OutputColumn
 from engine.contracts.output_cast import carrier_schema
 from engine.contracts.query_id import EngineName
-from engine.planner.codegen.point_read import PointRead
+from engine.planner.codegen.point_read import PointRead, PointStep
 from engine.planner.codegen.scan import Scan
 from engine.planner.codegen.task_function import TaskFunction
 from engine.sql.trees.printed import PrintedStatement
@@ -39,6 +39,8 @@ class CompiledFragment:
     values_in_row: whether the statement reads the values of these from a relation
         (`engine.sql.trees.parameters.VALUES_ROW`).
     point_read: the same query as a search for values, if it has that form (`engine.planner.codegen.point_read`).
+    point_join: the searches for the rows that it joins, if it has that form (`engine.planner.codegen.point_join`), and
+        the fragment over these: the relation `relation_of(n)` has the rows of search n.
     """
 
     engine: EngineName
@@ -53,6 +55,7 @@ class CompiledFragment:
     parameters: Mapping[str, tuple[int, SqlType]] = field(default_factory=dict)
     values_in_row: bool = False
     point_read: PointRead | None = None
+    point_join: tuple[tuple[PointStep, ...], CompiledFragment] | None = None
 
     def __del__(self) -> None:
         end_tree(self, "statement")

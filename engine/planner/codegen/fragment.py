@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
@@ -21,6 +22,7 @@ from engine.planner.codegen.guarded_subqueries import guard_subqueries
 from engine.planner.codegen.interruptible import watched_inputs
 from engine.planner.codegen.join_equalities import place_equalities
 from engine.planner.codegen.many_subqueries import require_plannable
+from engine.planner.codegen.point_join import describe_point_join
 from engine.planner.codegen.point_read import describe_point_read
 from engine.planner.codegen.relations import query
 from engine.planner.codegen.scope import Bindings, Compilation, Scope
@@ -61,7 +63,7 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
     parameters = _parameters(statement, compilation)
     by_number = bool(parameters) and all(typ.pg in t.WHOLE_NUMBERS for _, typ in parameters.values())
     values_in_row = by_number and compilation.of_catalog and read_from_row(statement)
-    return CompiledFragment(
+    fragment = CompiledFragment(
         engine=engine,
         statement=statement,
         columns=tuple(OutputColumn(c.label, c.type) for c in plan.columns),
@@ -74,6 +76,12 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
         values_in_row=values_in_row,
         point_read=describe_point_read(given, compilation),
     )
+    found = describe_point_join(given, compilation)
+    if found is None:
+        return fragment
+    narrowed = compile_plan(found[0], engine, bindings)
+    known = all(parameters.get(name) == parameter for name, parameter in narrowed.parameters.items())
+    return replace(fragment, point_join=(found[1], narrowed)) if known else fragment
 
 
 def _parameters(statement: exp.Expression, compilation: Compilation) -> Mapping[str, tuple[int, SqlType]]:

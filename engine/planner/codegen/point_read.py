@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import pyarrow as pa
+
 from engine.catalog.model.objects import Table
 from engine.common.sql_type import SqlType
 from engine.lakes import stores
@@ -62,6 +64,28 @@ class PointRead:
     limit: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class KeySource:
+    """The rows that give the key of a point read: those of an earlier step. column: of the table that is read, which
+    equals theirs. step, position: the number of that step, and the place of the column in its rows.
+    """
+
+    column: str
+    step: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class PointStep:
+    """A step of a point join (`engine.planner.codegen.point_join`). schema: of the rows of `read`. source: where its key
+    comes from; None if `read` has all of it.
+    """
+
+    read: PointRead
+    schema: pa.Schema
+    source: KeySource | None
+
+
 def describe_point_read(plan: Node, compilation: Compilation) -> PointRead | None:
     """Return the point read that is equivalent to a compiled plan; None for a plan of another form."""
     if compilation.engine != "local" or not isinstance(plan, Root):
@@ -79,11 +103,11 @@ def describe_point_read(plan: Node, compilation: Compilation) -> PointRead | Non
             return None
         emit = node.emit
         node = node.input
-    if not isinstance(node, TableReader) or not isinstance(node.table, Table) or not _is_plain(node.table, node):
+    if not isinstance(node, TableReader) or not isinstance(node.table, Table) or not is_plain(node.table, node):
         return None
     names = {column.id: name for column, name in zip(node.columns, node.names, strict=True)}
     columns = _emitted_names(emit, names, node)
-    equalities = [_equality(part, names, compilation) for part in conjuncts(node.filter)]
+    equalities = [equality_of(part, names, compilation) for part in conjuncts(node.filter)]
     if columns is None or not equalities:
         return None
     found = tuple(equality for equality in equalities if equality is not None)
@@ -102,7 +126,7 @@ def _constant_limit(node: Limit) -> int | None:
     return None if node.offset is not None or node.with_ties else count.value
 
 
-def _is_plain(table: Table, reader: TableReader) -> bool:
+def is_plain(table: Table, reader: TableReader) -> bool:
     """Whether a table's rows are those of its Parquet files, unchanged."""
     return (
         table.format == "parquet"
@@ -130,7 +154,8 @@ def _emitted_names(
     return tuple(names[expr.column.id] for expr in emit if isinstance(expr, ColumnRef))
 
 
-def _equality(condition: Expr, names: Mapping[int, str], compilation: Compilation) -> Equality | None:
+def equality_of(condition: Expr, names: Mapping[int, str], compilation: Compilation) -> Equality | None:
+    """Return `column = value`; None for a condition of another form. names: of the columns in the table, by their ids."""
     if not isinstance(condition, Call) or condition.function.name != "=" or len(condition.args) != 2:
         return None
     left, right = (arg.arg if isinstance(arg, Relabel) else arg for arg in condition.args)
@@ -147,6 +172,16 @@ def _equality(condition: Expr, names: Mapping[int, str], compilation: Compilatio
         case ParamRef(index=index):
             parameter = compilation.placeholders.get((index, right.type))
             return None if parameter is None else Equality(name, None, parameter)
+    return None
+
+
+def compared_columns(condition: Expr) -> tuple[int, int] | None:
+    """Return the ids of the columns of `column = column`; None for a condition of another form."""
+    if not isinstance(condition, Call) or condition.function.name != "=" or len(condition.args) != 2:
+        return None
+    left, right = (arg.arg if isinstance(arg, Relabel) else arg for arg in condition.args)
+    if isinstance(left, ColumnRef) and isinstance(right, ColumnRef) and _are_comparable(left.type, right.type):
+        return left.column.id, right.column.id
     return None
 
 

@@ -139,6 +139,7 @@ class SessionContext:
             notice=self.notify,
             settings=facts.execution_settings,
             memory=facts.memory,
+            result_cache=facts.result_cache,
             underway=self.underway,
             trace="" if self.record is None else self.record.trace,
         )

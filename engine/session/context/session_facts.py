@@ -42,6 +42,7 @@ class SettingsFacts:
         self.time_zone = settings.get("TimeZone")
         self.page_bytes = page_bytes(settings)
         self.memory = share_of(user, settings)
+        self.result_cache = settings.get("sluice.result_cache") == "on"
         self.foreign_styles = foreign_styles(settings)
         self.execution_settings = {"spool_limit": settings.size_bytes("sluice.spool_limit")}
         #: The settings by which literals are read; the time in it has no meaning.

@@ -223,8 +223,12 @@ async def run_planned(
     if planned.calls_session:
         await functions.wait(planned.split.plan, session, parameters)
     context = session.execution_context()
+
+    def bind() -> Bound:
+        return bind_arguments(session, engine, planned, arguments)
+
     # Session functions may have side effects, so they are called once, however often the query is repeated.
-    bound = functools.cache(lambda: bind_arguments(session, engine, planned, arguments))
+    bound = functools.cache(bind) if planned.calls_session else bind
     repeatable = RepeatableQuery(
         engine.queries,
         cast("Policy", session.settings.get("sluice.fault_policy")),

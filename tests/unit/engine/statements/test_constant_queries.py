@@ -119,3 +119,27 @@ def test_a_limit_of_rows_holds_for_rows_that_are_kept(member: LocalMember) -> No
         connection.execute("set sluice.rows_max to 2")
         with pytest.raises(psycopg.Error, match="more than 2 rows"):
             connection.execute("values (1), (2), (3)", prepare=True)
+
+
+def test_kept_rows_are_encoded_under_the_current_settings(member: LocalMember) -> None:
+    """The encoder of a prepared statement serves its next execution, unless the settings or the formats differ."""
+    statement = (
+        "select 0.1::float8 / 3, date '2026-02-01', interval '1 day 2 hours', '\\x01ff'::bytea,"
+        " timestamptz '2026-01-02 03:04+00'"
+    )
+    with member.connect() as connection:
+        for setting in (
+            "extra_float_digits = 0", "datestyle = 'german'", "intervalstyle = 'iso_8601'", "bytea_output = 'escape'",
+            "timezone = 'Asia/Tokyo'", "extra_float_digits = 1", "datestyle = 'iso'", "timezone = 'UTC'",
+        ):  # fmt: skip
+            connection.execute(f"set {setting}".encode())
+            for binary in (False, True, True, False):
+                cursor = connection.cursor(binary=binary)
+                texts = [
+                    [None if result is None else result.get_value(0, column) for column in range(5)]
+                    for result in (
+                        cursor.execute(query, prepare=prepare).pgresult
+                        for query, prepare in ((statement, True), (f"{statement} --", False))
+                    )
+                ]
+                assert texts[0] == texts[1], setting
