@@ -22,6 +22,7 @@ from support.session_server import eventually
 
 from engine.catalog.model.objects import SystemTable, TableColumn
 from engine.common.sql_type import numeric, of
+from engine.contracts.batch_stream import BatchStream
 from engine.contracts.executor import ExecutionContext, OutputColumn
 from engine.contracts.query_id import QueryId
 from engine.executors.engine_config import EngineConfig
@@ -65,7 +66,7 @@ def context(**more: Any) -> ExecutionContext:
     return ExecutionContext(QueryId("m1", 1), **more)
 
 
-async def rows(stream: LocalStream) -> list[tuple[Any, ...]]:
+async def rows(stream: BatchStream) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = []
     try:
         while (batch := await stream.next_batch()) is not None:
@@ -124,6 +125,7 @@ async def test_suspended_streams_hold_no_thread(executor: LocalExecutor) -> None
 async def test_close_interrupts_a_running_pull(executor: LocalExecutor) -> None:
     slow = fragment("SELECT SUM(a.range * b.range) AS c1 FROM RANGE(1000000) AS a, RANGE(1000000) AS b", numeric(38, 0))
     stream = await executor.open(slow, context())
+    assert isinstance(stream, LocalStream)
     pull = asyncio.ensure_future(stream.next_batch())
     await eventually(lambda: stream._statement.cursor is not None)
     await asyncio.gather(stream.close(), stream.close())
@@ -140,6 +142,7 @@ async def test_close_interrupts_regular_expressions_within_a_batch(executor: Loc
     pattern = r"'^\d+(a+)(a+)\1\2$'"
     slow = fragment(f"SELECT COUNT(*) AS c1 FROM RANGE(1000000) WHERE {call.replace('$1', pattern)}", INT8)
     stream = await executor.open(slow, context())
+    assert isinstance(stream, LocalStream)
     pull = asyncio.ensure_future(stream.next_batch())
     await eventually(lambda: stream._statement.cursor is not None)
     await asyncio.sleep(0.2)
@@ -167,6 +170,7 @@ async def test_close_before_anything_ran(executor: LocalExecutor) -> None:
 async def test_a_cancelled_wait_leaves_the_stream_to_close(executor: LocalExecutor) -> None:
     slow = fragment("SELECT SUM(a.range * b.range) AS c1 FROM RANGE(1000000) AS a, RANGE(1000000) AS b", numeric(38, 0))
     stream = await executor.open(slow, context())
+    assert isinstance(stream, LocalStream)
     pull = asyncio.ensure_future(stream.next_batch())
     await eventually(lambda: bool(stream._waiters))
     pull.cancel()
@@ -351,7 +355,7 @@ async def test_batches_of_wide_values_have_the_size_of_a_page(executor: LocalExe
 
 async def test_batches_become_smaller_with_many_streams(executor: LocalExecutor) -> None:
     statement = "SELECT range AS c1, repeat('x', 200) AS c2 FROM RANGE(20000)"
-    plan, streams = fragment(statement, INT8, TEXT), list[LocalStream]()
+    plan, streams = fragment(statement, INT8, TEXT), list[BatchStream]()
     for _ in range(150):
         streams.append(await executor.open(plan, context(page_bytes=1 << 20)))
     sizes = [batch.nbytes for stream in (streams[0], streams[-1]) if (batch := await stream.next_batch()) is not None]
