@@ -29,11 +29,12 @@ from server.cursors.remote_cursors import Asker, Described
 from server.session.arguments import evaluate
 from server.session.cursor_statements import CursorStatements, rows_max
 from server.session.done import Done
-from server.session.error_positions import locate_errors, no_such_parameter, query_of
+from server.session.error_positions import has_parameters, locate_errors, no_such_parameter, query_of
 from server.session.notifications import Notifications, Said
 from server.session.transaction_control import EXITS, TransactionControl
 from wire.errors import (
     FeatureNotSupported,
+    IndeterminateDatatype,
     Notice,
 )
 
@@ -90,7 +91,13 @@ class Commands:
 
     async def prepare_simple(self, statement: s.Statement) -> Command:
         """Analyse a statement that gets no arguments. Raises SqlError."""
-        command = await self.prepare(statement, ())
+        try:
+            command = await self.prepare(statement, ())
+        except IndeterminateDatatype:
+            if not has_parameters(statement):
+                raise
+            with locate_errors(query_of(statement)):
+                raise no_such_parameter(statement) from None
         if command.parameters:
             with locate_errors(query_of(statement)):
                 raise no_such_parameter(statement)

@@ -28,12 +28,19 @@ def query_of(statement: s.Statement) -> s.Statement:
     return statement
 
 
-def no_such_parameter(statement: s.Statement) -> UndefinedParameter:
-    """Return the error for a parameter in a simple query, where it cannot get a value. It names the first parameter."""
+def has_parameters(statement: s.Statement) -> bool:
+    return _first_parameter(statement) is not None
+
+
+def _first_parameter(statement: s.Statement) -> exp.Parameter | None:
     query = query_of(statement)
     trees = _trees(query) if isinstance(query, s.Query | s.MutationStatement) else ()
-    nodes = (node for tree in trees for node in tree.find_all(exp.Parameter))
-    first = min(nodes, key=position, default=None)
+    return min((node for tree in trees for node in tree.find_all(exp.Parameter)), key=position, default=None)
+
+
+def no_such_parameter(statement: s.Statement) -> UndefinedParameter:
+    """Return the error for a parameter in a simple query, where it cannot get a value. It names the first parameter."""
+    first = _first_parameter(statement)
     if first is None:
         return UndefinedParameter("there is no parameter $1")
     return UndefinedParameter(f"there is no parameter ${first.name}", position=cursor(position(first)))

@@ -35,12 +35,12 @@ from engine.planner.optimizer.selectivity import like_matches
 from engine.settings.numbers import read_real, read_whole
 from engine.settings.time_zone import zone_setting
 from engine.sql.binder.literals import depends_on_now
-from engine.sql.binder.patterns import like_escape, similar_to_escape
 from engine.sql.functions.number_formats import read_layout
 from engine.sql.functions.quoting import parse_format
 from engine.sql.parser.lexical.lexer import tokenize
 from engine.sql.parser.masking import names_password
 from engine.sql.regex.agreement import same_groups, same_span
+from engine.sql.regex.patterns import like_escape, similar_to_escape
 from engine.sql.regex.render import render_test
 from engine.sql.text_templates.moments import timestamp_text
 from engine.sql.text_templates.numbers import numeric_text, read_number

@@ -19,6 +19,7 @@ from functools import lru_cache
 from engine.executors.local.distinct_calls import register
 from engine.sql.functions.replacement import replacement_parts
 from engine.sql.regex.matching import Budget, Spans, TextMatcher
+from engine.sql.regex.patterns import similar_to_escape
 from wire.errors import InvalidParameterValue
 from wire.regex.grammar import Pattern, read, read_options
 
@@ -111,3 +112,4 @@ register("sluice_regexp_replace", [*_ASKED, "VARCHAR", "INTEGER", "INTEGER"], "V
 register(
     "sluice_regexp_place", [*_ASKED, "INTEGER", "INTEGER", "INTEGER", "INTEGER"], "INTEGER", _place, interruptible=True
 )
+register("sluice_similar_to_escape", ["VARCHAR", "VARCHAR"], "VARCHAR", similar_to_escape)

@@ -21,6 +21,7 @@ from engine.planner.codegen.grand_totals import with_grand_totals
 from engine.planner.codegen.guarded_subqueries import guard_subqueries
 from engine.planner.codegen.interruptible import watched_inputs
 from engine.planner.codegen.join_equalities import place_equalities
+from engine.planner.codegen.keyed_sets import with_keyed_sets
 from engine.planner.codegen.many_subqueries import require_plannable
 from engine.planner.codegen.point_join import describe_point_join
 from engine.planner.codegen.point_read import describe_point_read
@@ -45,6 +46,7 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
     compilation = Compilation(engine, bindings, query, render)
     tables = _tables(plan)
     compilation.of_catalog = are_in_memory(tables)
+    plan = with_keyed_sets(plan, engine)
     if engine == "spark":
         plan = with_grand_totals(plan)
         watched = (id(node) for node in watched_inputs(plan) if not is_small(node, bindings))

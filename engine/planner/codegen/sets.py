@@ -31,12 +31,12 @@ _CLASSES: dict[str, type[exp.Union] | type[exp.Intersect] | type[exp.Except]] = 
 
 
 def set_operation(node: SetOperation, scope: Scope, relation: Relation) -> Block:
-    """Compile UNION, INTERSECT or EXCEPT; a chain of one kind has no parentheses."""
+    """Compile UNION, INTERSECT or EXCEPT; a chain of one kind has no parentheses. `keyed_sets` has replaced operations
+    that compare keys, but UNION.
+    """
     distinct = not node.all
-    if (distinct or node.kind != "union") and _need_keys(node.columns, scope):
-        if node.kind == "union":
-            return relation(Aggregator(node.columns, replace(node, all=True), node.columns), scope)
-        raise scope.compilation.unsupported_error(f"{node.kind.upper()} over values whose equals differ in store")
+    if distinct and node.kind == "union" and _need_keys(node.columns, scope):
+        return relation(Aggregator(node.columns, replace(node, all=True), node.columns), scope)
     left, right = (_operand(side, node.columns, scope, relation) for side in (node.left, node.right))
     kind = _CLASSES[node.kind]
     chains = type(left) is kind and bool(left.args.get("distinct")) == distinct and not left.args.get("with_")

@@ -38,7 +38,7 @@ from engine.plan_ir.expr import (
     Or,
     gather_items,
 )
-from engine.sql.binder import literals, object_names, parameter_lists, patterns
+from engine.sql.binder import literals, object_names, parameter_lists
 from engine.sql.binder.levels import is_set_returning
 from engine.sql.binder.row_values import RowValues
 from engine.sql.binder.scope import Scope
@@ -46,6 +46,7 @@ from engine.sql.binder.values import bind_row_items, row_items
 from engine.sql.binder.wide_numerics import apply_operator
 from engine.sql.functions.arrays import quantified_operator
 from engine.sql.parser.lexical.positions import cursor, position
+from engine.sql.regex import patterns
 from wire.errors import (
     DatatypeMismatch,
     FeatureNotSupported,

@@ -63,10 +63,12 @@ class QueryBinder:
             for column in plan.columns
             if object_names.is_object(column.type.pg)
         }
-        below = plan.input.columns
-        emit = [self._name_of_object(plan.input, c) for c in below if c.id in named]
-        columns = (*below, *(named[c.id] for c in below if c.id in named))
-        evaluator = Evaluator(columns, plan.input, (*(refer(c) for c in below), *emit))
+        # Nothing else passes, so that an aggregate of which pg_typeof needs the type only counts as unused.
+        used = {c.id for c in plan.columns if c.id not in named} | {key.column.id for key in plan.requirement}
+        kept = [c for c in plan.input.columns if c.id in used]
+        objects = [c for c in plan.input.columns if c.id in named]
+        emit = (*map(refer, kept), *(self._name_of_object(plan.input, c) for c in objects))
+        evaluator = Evaluator((*kept, *(named[c.id] for c in objects)), plan.input, emit)
         return Root(tuple(named.get(c.id, c) for c in plan.columns), evaluator, plan.requirement)
 
     def _name_of_object(self, node: Node, column: Column) -> Expr:

@@ -51,6 +51,10 @@ if TYPE_CHECKING:
     from engine.plan_ir.expr import Node
     from wire.types.input import InputSettings
 
+#: The highest number of a parameter that PostgreSQL reads (parse_param.c), and how many Bind can give values.
+_NUMBER_MAX: Final = (2**31 - 1) // 4
+_BOUND_MAX: Final = 65_535
+
 
 class Catalog(Protocol):
     """The catalog snapshot as the binder uses it."""
@@ -112,7 +116,7 @@ class ParameterTypes:
         """Return the type of $index, or None while it is not known, and register the parameter. Raises
         UndefinedParameter.
         """
-        if not 1 <= index <= 65535:
+        if not 1 <= index <= _NUMBER_MAX:
             raise UndefinedParameter(f"there is no parameter ${index}", position=cursor(at))
         return self._types.setdefault(index, None)
 
@@ -148,8 +152,10 @@ class ParameterTypes:
         """
         if self.partial:
             return ()
-        found = []
+        found: list[t.PgType] = []
         for index in range(1, max(self._types, default=0) + 1):
+            if index > _BOUND_MAX:
+                raise FeatureNotSupported(f"not supported: more than {_BOUND_MAX} parameters")
             known = self._types.get(index)
             if known is None:
                 raise IndeterminateDatatype(f"could not determine data type of parameter ${index}")

@@ -14,8 +14,8 @@ from sqlglot import exp
 
 from engine.common import sql_type as st
 from engine.common.sql_type import MAX_DIMENSIONS, SqlType
-from engine.sql.parser.lexical.positions import cursor, position
-from wire.errors import FeatureNotSupported, InvalidParameterValue, SqlSyntaxError, UndefinedObject
+from engine.sql.parser.lexical.positions import collated_at, cursor, position
+from wire.errors import DatatypeMismatch, FeatureNotSupported, InvalidParameterValue, SqlSyntaxError, UndefinedObject
 from wire.types import pg_types as t
 from wire.types.interval_modifiers import interval_typmod
 from wire.types.numbers_input import read_integer
@@ -30,6 +30,9 @@ _ABSENT: Final = frozenset(
     box2d citext cstring gtsvector hstore pg_snapshot txid_snapshot
     """.split()
 )
+
+#: The types whose values COLLATE may follow.
+COLLATABLE: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME})
 
 #: Finds a user-defined type by its schema, if one was written, and its name.
 UserTypes = Callable[[str | None, str], t.PgType | None]
@@ -46,6 +49,10 @@ def resolve_type(
     InvalidParameterValue for an invalid modifier.
     """
     typ = _scalar(node, notice, users)
+    collated = collated_at(node)
+    if collated is not None and typ.pg not in COLLATABLE:
+        shown = typ.pg.sql_name + ("[]" if node.args.get("array") else "")
+        raise DatatypeMismatch(f"collations are not supported by type {shown}", position=cursor(collated))
     if not node.args.get("array"):
         return typ
     if typ.pg.array == 0:

@@ -22,7 +22,7 @@ from engine.sql.binder import domains, literals, object_names
 from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.coercion import common
 from engine.sql.binder.scope import Scope, Source
-from engine.sql.binder.type_names import domain_named, resolve_type
+from engine.sql.binder.type_names import COLLATABLE, domain_named, resolve_type
 from engine.sql.functions.vectors import VECTORS
 from engine.sql.parser.lexical.positions import cursor, position
 from wire.common.digits import parse_digits
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 #: MaxTupleAttributeNumber of PostgreSQL.
 _MAX_FIELDS: Final = 1664
 _COLLATIONS: Final = frozenset({"C", "POSIX", "default", "ucs_basic"})
-_COLLATABLE: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME})
 
 
 # -- literals and parameters -----------------------------------------------------------------------------------------
@@ -372,7 +371,7 @@ def bind_collate(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -
     """Bind COLLATE: text compares in the C collation, which is the only one."""
     name, at = node.expression.name, position(node)
     arg = binder.bind(node.this, scope)
-    if arg.type.pg not in _COLLATABLE and arg.type.pg is not t.UNKNOWN:
+    if arg.type.pg not in COLLATABLE and arg.type.pg is not t.UNKNOWN:
         raise DatatypeMismatch(f"collations are not supported by type {arg.type.pg.sql_name}", position=cursor(at))
     if name not in _COLLATIONS:
         raise FeatureNotSupported(f'not supported: collation "{name}"', position=cursor(at))

@@ -71,6 +71,11 @@ def printed_null(typ: SqlType, *, is_domain: bool) -> str | None:
     """
     if not is_domain and (typ.typmod < 0 or typ.pg is t.INTERVAL):
         return None
+    return typed_null(typ)
+
+
+def typed_null(typ: SqlType) -> str:
+    """Return a NULL of a type as PostgreSQL prints it."""
     # Without quotation marks, bit is bit(1).
     name = '"bit"' if typ.pg is t.BIT else t.format_type(typ.pg)
     return f"NULL::{name}"

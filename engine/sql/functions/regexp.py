@@ -266,6 +266,10 @@ def _substring(engine: EngineName, args: Sequence[exp.Expression], call: Call | 
     )
 
 
+#: The builder of substring(text from pattern), for any pattern.
+substring_of_match: Final = _strict(_substring, _STRING)
+
+
 # --- counting and finding ---------------------------------------------------------------------------------------------
 
 

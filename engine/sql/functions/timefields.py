@@ -35,8 +35,10 @@ from engine.sql.functions.moments import (
     to_instant,
     unless_null,
 )
-from engine.sql.functions.trees import constant_text, integer, on, raises, sql
+from engine.sql.functions.trees import EngineBuilder, concat, constant_text, integer, on, raises, sql, text
 from engine.sql.functions.zones import in_zone, to_zone
+from engine.sql.trees.build import case, cast
+from engine.sql.trees.storage_types import storage_type
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidParameterValue
 from wire.types import pg_types as t
@@ -105,12 +107,29 @@ def unit_of(
     """Return a unit's canonical name. Raises 22023 for a word that is not in `known`, 0A000 for one that the type does
     not support. why: the detail of that error.
     """
-    unit = _UNITS.get(name.strip().lower())
+    name = name.lower()
+    unit = _UNITS.get(name)
     if unit is None or unit not in known:
         raise InvalidParameterValue(f'unit "{name}" not recognized for type {typ.sql_name}')
     if unit not in supported:
         raise FeatureNotSupported(f'unit "{name}" not supported for type {typ.sql_name}', detail=why)
     return unit
+
+
+def _by_row(build: EngineBuilder) -> EngineBuilder:
+    """Wrap `build` so that an unknown unit is an error of the rows whose moment is not null, as in PostgreSQL, where
+    the functions are strict: there is none for a relation without rows.
+    """
+
+    def wrapped(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        try:
+            return build(engine, args, call)
+        except InvalidParameterValue as error:
+            failure = raises(engine, error.sqlstate, error.message)
+            found = sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", args[1], failure)
+            return cast(found, storage_type(call.type, engine))
+
+    return wrapped
 
 
 # --- extract and date_part --------------------------------------------------------------------------------------------
@@ -302,7 +321,7 @@ def _julian(engine: EngineName, value: exp.Expression, typ: t.PgType) -> exp.Exp
 def _digits(args: Sequence[Expr]) -> SqlType:
     """Return the type of extract's result: whole, or with the field's fractional digits."""
     name = args[0].value if isinstance(args[0], Const) else None
-    unit = _UNITS.get(str(name).strip().lower(), "")
+    unit = _UNITS.get(str(name).lower(), "")
     if unit == "julian" and args[1].type.pg is not t.DATE:
         return numeric(37, _JULIAN_DIGITS, NumericScale.TRIMMED, minimum=20)
     scale = 0 if args[1].type.pg is t.DATE else _SCALES.get(unit, 0)
@@ -429,14 +448,32 @@ def _date_trunc(engine: EngineName, args: Sequence[exp.Expression], call: Call |
     if name is None and isinstance(call.args[0], Const):
         return sql(engine, "CASE WHEN FALSE THEN $1 END", args[1])
     if name is None:
-        raise FeatureNotSupported("not supported: date_trunc with a field that is not a constant")
+        return _trunc_computed(engine, args, call)
     supported = tuple(unit for unit in _TRUNCATED if unit != "week") if typ is t.INTERVAL else _TRUNCATED
-    week = typ is t.INTERVAL and _UNITS.get(name.strip().lower()) == "week"
+    week = typ is t.INTERVAL and _UNITS.get(name.lower()) == "week"
     why = "Months usually have fractional weeks." if week else None
     unit = unit_of(name, typ, supported, known=(*_TRUNCATED, *_ZONE), why=why)
     if typ is t.INTERVAL:
         return _trunc_interval(engine, unit, args[1])
     return _trunc_moment(engine, unit, args[1], typ, args[2] if len(args) == 3 else None)
+
+
+def _trunc_computed(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """Build date_trunc with a computed unit: one branch for each unit."""
+    if engine == "spark":
+        raise FeatureNotSupported("not supported: date_trunc with a field that is not a constant")
+    name, typ = sql(engine, "lower($1)", args[0]), call.args[1].type.pg
+    branches = []
+    for unit in _TRUNCATED:
+        if typ is not t.INTERVAL or unit != "week":
+            spellings = exp.In(this=name.copy(), expressions=[text(s) for s, of in _UNITS.items() if of == unit])
+            branches.append((spellings, _date_trunc(engine, [text(unit), *(arg.copy() for arg in args[1:])], call)))
+    refused = [text(s) for s, of in _UNITS.items() if of in _ZONE or (of == "week" and typ is t.INTERVAL)]
+    message = concat(engine, [text('unit "'), name, text(f'" not supported for type {typ.sql_name}')])
+    branches.append((exp.In(this=name.copy(), expressions=refused), raises(engine, "0A000", message)))
+    message = concat(engine, [text('unit "'), name, text(f'" not recognized for type {typ.sql_name}')])
+    branches.append((sql(engine, "$1 IS NOT NULL AND $2 IS NOT NULL", name, args[1]), raises(engine, "22023", message)))
+    return case(branches, None)
 
 
 # --- date_bin ---------------------------------------------------------------------------------------------------------
@@ -475,18 +512,18 @@ ROWS: tuple[Function, ...] = (
             "extract",
             (t.TEXT, typ),
             t.NUMERIC,
-            local=on("local", _extract),
-            spark=on("spark", _extract),
+            local=on("local", _by_row(_extract)),
+            spark=on("spark", _by_row(_extract)),
             by_value=_digits,
         )
         for typ in _SOURCES
     ),
     *(
-        fn("date_part", (t.TEXT, typ), t.FLOAT8, local=on("local", _date_part), spark=on("spark", _date_part))
+        fn("date_part", (t.TEXT, typ), t.FLOAT8, local=on("local", _by_row(_date_part)), spark=on("spark", _by_row(_date_part)))
         for typ in _SOURCES
     ),
     *(
-        fn("date_trunc", (t.TEXT, *args), args[0], local=on("local", _date_trunc), spark=on("spark", _date_trunc))
+        fn("date_trunc", (t.TEXT, *args), args[0], local=on("local", _by_row(_date_trunc)), spark=on("spark", _by_row(_date_trunc)))
         for args in ((t.TIMESTAMP,), (t.TIMESTAMPTZ,), (t.TIMESTAMPTZ, t.TEXT), (t.INTERVAL,))
     ),
     *(

@@ -352,11 +352,12 @@ def _steady(node: Node) -> bool:
     """Return whether the engines try a node's matches in the order of length that PostgreSQL prefers.
 
     The node must be deterministic (the next character determines the way) and have one kind of quantifier: preferring
-    another iteration is then the same as preferring a longer match.
+    another iteration is then the same as preferring a longer match. `{m,m}` is a quantifier with a preference of its
+    own, which the engines do not know.
     """
     if any(isinstance(part, Assertion | Look | Backreference) for part in node.walk()):
         return False
-    kinds = {part.greedy for part in node.walk() if isinstance(part, Repeat) and part.least != part.most}
+    kinds = {part.greedy for part in node.walk() if isinstance(part, Repeat) and not part.exact and _variable(part)}
     if len(kinds) > 1 or (kinds == {False} and any(isinstance(part, Choice) for part in node.walk())):
         return False
     return _deterministic(_compile(node))

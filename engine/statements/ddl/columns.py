@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from sqlglot import exp
+
 from engine.catalog.model.objects import Sequence, Table, TableColumn
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
@@ -15,7 +17,7 @@ from engine.pg_catalog.row_types import is_row_type
 from engine.sql.binder.definitions import RowOfTable, bind_default, bind_generated, is_integer
 from engine.sql.binder.regnames import relation_named
 from engine.sql.binder.type_names import domain_named, resolve_type
-from engine.sql.deparse.defaults import is_null_constant, printed_default, printed_null
+from engine.sql.deparse.defaults import is_null_constant, printed_default, printed_null, typed_null
 from engine.sql.deparse.stored_text import nextval, with_sequences_by_oid
 from engine.sql.parser.nodes.statements import ColumnDefinition, Formula, QualifiedName, SequenceOptions
 from engine.statements.ddl.sequence import new_sequence
@@ -81,7 +83,9 @@ class ColumnMaker:
             context = self._definer.context()
             row = RowOfTable.of(table, context)
             bind_generated(written.generated.tree, column, row, table, context)
-            return replace(column, default=self._definer.storage_text(written.generated.text))
+            is_null = isinstance(written.generated.tree.unnest(), exp.Null)
+            text = typed_null(column.type) if is_null else self._definer.storage_text(written.generated.text)
+            return replace(column, default=text)
         if written.default is None:
             return column
         return replace(column, default=stored_default(written.default, column, self._definer))

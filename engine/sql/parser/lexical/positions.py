@@ -30,6 +30,17 @@ def leftmost(node: exp.Expression) -> int:
     return min((start for start in starts if start >= 0), default=-1)
 
 
+def mark_collated(typ: exp.DataType, offset: int) -> None:
+    """Record that COLLATE follows a type, and where."""
+    typ.meta["collated"] = offset
+
+
+def collated_at(typ: exp.DataType) -> int | None:
+    """Return the offset of the COLLATE that follows a type, or None."""
+    offset = typ.meta.get("collated")
+    return offset if isinstance(offset, int) else None
+
+
 def branch_position(tree: exp.Expression) -> int:
     """Return the offset of the first output expression of a set operation's branch, or -1."""
     while isinstance(tree, exp.SetOperation):

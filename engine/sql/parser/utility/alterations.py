@@ -245,7 +245,7 @@ def _alter_column(reader: StatementReader) -> TableAction:
 
 def _type(reader: StatementReader, name: str, start: int) -> TableAction:
     typ = reader.type_name()
-    take_collation(reader)
+    take_collation(reader, typ)
     using = formula(reader, bare=False) if reader.take("using") else None
     return SetColumnType(name=name, type=typ, using=using, position=start)
 

@@ -12,8 +12,11 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Final, Literal
 
+from sqlglot import exp
+
 from engine.catalog.model.objects import Deferrable, KeyAction
 from engine.sql.parser.lexical.lexer import Kind, Token
+from engine.sql.parser.lexical.positions import collated_at, mark_collated
 from engine.sql.parser.nodes.statements import (
     ColumnDefinition,
     ConstraintDefinition,
@@ -39,7 +42,6 @@ class _Qualities:
     identity: Literal["", "always", "by default"] = ""
     sequence: SequenceOptions | None = None
     generated: Formula | None = None
-    collated: bool = False
     constraints: list[ConstraintDefinition] = field(default_factory=list)
 
 
@@ -79,7 +81,7 @@ def column(reader: StatementReader, table: str) -> ColumnDefinition:
     name = reader.name()
     typ = reader.type_name()
     said = _Qualities()
-    while _quality(reader, name, table, said):
+    while _quality(reader, name, typ, table, said):
         pass
     return ColumnDefinition(
         name=name, type=typ, not_null=said.nullable is False, null=said.nullable is True, position=start, default=said.default,
@@ -87,7 +89,7 @@ def column(reader: StatementReader, table: str) -> ColumnDefinition:
     )  # fmt: skip
 
 
-def _quality(reader: StatementReader, column: str, table: str, said: _Qualities) -> bool:
+def _quality(reader: StatementReader, column: str, typ: exp.DataType, table: str, said: _Qualities) -> bool:
     """Read one of ColQualList; return False at its end."""
     token = reader.token
     name = reader.name() if reader.take("constraint") else None
@@ -106,7 +108,7 @@ def _quality(reader: StatementReader, column: str, table: str, said: _Qualities)
     elif reader.word_at("check", "unique", "primary", "references"):
         said.constraints.append(_constraint(reader, name, token, own=column))
     elif name is None and reader.word_at("collate"):
-        said.collated = take_another_collation(reader, said.collated)
+        take_only_collation(reader, typ)
     elif name is None and reader.word_at("compression", "storage"):
         reader.raise_unsupported(reader.token.text.upper())
     elif name is not None:
@@ -186,28 +188,27 @@ def take_tablespace(reader: StatementReader, *, required: bool = False) -> None:
         raise UndefinedObject(f'tablespace "{name}" does not exist')
 
 
-def take_collation(reader: StatementReader) -> bool:
-    """Read COLLATE name. Text compares by bytes: the C collation is accepted, and the default, which is the same."""
+def take_collation(reader: StatementReader, typ: exp.DataType | None = None) -> None:
+    """Read COLLATE name, if it comes next. Text compares by bytes: the C collation is accepted, and the default, which
+    is the same. typ: the type that it collates, where it is known; the binder checks it.
+    """
     token = reader.token
     if not reader.take("collate"):
-        return False
+        return
     names = [reader.column_label().name]
     while reader.take_symbol("."):
         names.append(reader.column_label().name)
     if names[-1] not in ("C", "POSIX", "default", "ucs_basic") or names[:-1] not in ([], ["pg_catalog"]):
         reader.raise_unsupported(f'collation "{".".join(names)}"', token)
-    return True
+    if typ is not None:
+        mark_collated(typ, token.start - reader.base)
 
 
-def take_another_collation(reader: StatementReader, collated: bool) -> bool:
-    """Read COLLATE name among the qualities of a column or domain, if it comes next. collated: whether one has been
-    read before. Returns whether one has been read now or before.
-    """
-    token = reader.token
-    found = take_collation(reader)
-    if found and collated:
-        raise SqlSyntaxError("multiple COLLATE clauses not allowed", position=token.start + 1)
-    return found or collated
+def take_only_collation(reader: StatementReader, typ: exp.DataType) -> None:
+    """Read COLLATE name among the qualities of a column or domain of a type, which may have only one."""
+    if collated_at(typ) is not None:
+        raise SqlSyntaxError("multiple COLLATE clauses not allowed", position=reader.token.start + 1)
+    take_collation(reader, typ)
 
 
 def table_constraint(reader: StatementReader) -> ConstraintDefinition:

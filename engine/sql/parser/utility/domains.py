@@ -14,7 +14,7 @@ from engine.sql.parser.nodes.domains import (
     ValidateDomainConstraint,
 )
 from engine.sql.parser.nodes.statements import Formula, RenameRelation, SetSchema, Statement
-from engine.sql.parser.utility.columns import formula, formula_in_parentheses, take_another_collation
+from engine.sql.parser.utility.columns import formula, formula_in_parentheses, take_only_collation
 from engine.sql.parser.utility.reader import StatementReader
 from wire.errors import SqlSyntaxError
 
@@ -26,7 +26,6 @@ def create_domain(reader: StatementReader) -> Statement:
     typ = reader.type_name()
     default: Formula | None = None
     nullable: bool | None = None
-    collated = False
     checks: list[DomainConstraint] = []
     while not reader.at_end() and not reader.symbol_at(";"):
         token = reader.token
@@ -43,7 +42,7 @@ def create_domain(reader: StatementReader) -> Statement:
                 raise SqlSyntaxError("multiple default expressions")
             default = formula(reader, bare=True)
         elif called is None and reader.word_at("collate"):
-            collated = take_another_collation(reader, collated)
+            take_only_collation(reader, typ)
         else:
             _refuse_other(reader)
     return CreateDomain(

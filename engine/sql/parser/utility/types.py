@@ -40,7 +40,7 @@ def create_type(reader: StatementReader) -> Statement:
 
 def _attribute(reader: StatementReader) -> AttributeDefinition:
     made = AttributeDefinition(name=reader.name(), type=reader.type_name())
-    take_collation(reader)
+    take_collation(reader, made.type)
     return made
 
 
@@ -89,7 +89,7 @@ def _attribute_action(reader: StatementReader) -> AttributeAction:
     if not reader.take("set", "data", "type"):
         reader.expect("type")
     made = AttributeDefinition(name=called, type=reader.type_name())
-    take_collation(reader)
+    take_collation(reader, made.type)
     return _with_behaviour(reader, AlterAttribute(attribute=made))
 
 

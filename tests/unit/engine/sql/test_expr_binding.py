@@ -24,8 +24,8 @@ from engine.plan_ir.expr import (
     Subquery,
     SubqueryKind,
 )
-from engine.sql.binder.patterns import like_escape, similar_to_escape
 from engine.sql.binder.scope import ParameterTypes
+from engine.sql.regex.patterns import like_escape, similar_to_escape
 from wire.errors import AmbiguousParameter, FeatureNotSupported, IndeterminateDatatype, SqlError
 from wire.types import pg_types as t
 from wire.types.carriers import NumericScale

@@ -1,0 +1,72 @@
+create table s (qty int, p numeric);
+insert into s values (1, 2), (3, 4);
+-- The type of an aggregate is known before its rows are read: it is an aggregation all the same.
+select pg_typeof(sum(qty)) from s;
+select pg_typeof(sum(qty)), pg_typeof(1) from s where false;
+select pg_typeof(x) from (select sum(qty) x from s) q;
+select pg_typeof(sum(qty)) from s having count(*) > 5;
+select pg_typeof(sum(qty)) from s order by 1 limit 1;
+-- INTERSECT and EXCEPT of values whose equals are stored differently.
+create table n (j jsonb, k int, c bpchar, r numrange);
+insert into n values ('{"a":1}', 1, 'a', '[1.0,2)'), ('{"a":1.0}', 1, 'a ', '[1,2.00)'), ('[1,2]', 2, 'b', null), (null, null, null, null),
+  (null, null, null, null), ('{"a":1}', 2, 'b', 'empty');
+create table m (j jsonb, k int, c bpchar, r numrange);
+insert into m values ('{"a":1.00}', 1, 'a  ', '[1.000,2)'), ('"x"', 3, 'z', '(,)'), (null, null, null, null);
+select k, j from n except select k, j from m order by 1, 2;
+select (j->'a')::int, k from (select j, k from n except all select j, k from m) q order by 2, 1;
+select count(*) from (select j from n intersect all select j from m) q;
+select count(*) from (select j from n intersect select j from m) q;
+select c from n except select c from m order by 1;
+select length(c) from (select c from n intersect select c from m) q order by 1;
+select r from n except select r from m order by 1;
+select j from n except select j from m except select '[1, 2]' order by 1;
+select j from m union select j from n except select j from m order by 1;
+select exists (select j from n except select j from m where m.k = n.k) from n;
+with w as (select j from n except select j from m) select * from w union all select * from w;
+prepare p (jsonb) as select j from n except select $1 order by 1;
+execute p ('{"a":1}');
+-- SQL regular expressions.
+create table texts (t text, p text, e text);
+insert into texts values ('foobar', '%#"o_b#"%', '#'), ('abc"d"', 'a%', '\'), ('xyz', 'x!"y!"z', '!'), (null, 'a', 'b'),
+  ('abcdefg', 'a#"%#"g', '#'), ('a', 'a', null);
+select t, substring(t similar p escape e) from texts;
+select substring(t from '%#"o_b#"%' for '#') from texts;
+select substring(t similar '%#"[a-c]+#"%' escape '#') from texts;
+select t similar to p escape e, similar_escape(p, e), similar_to_escape(p), similar_to_escape(p, e) from texts;
+select substring(t, p, 'ab') from texts;
+select substring('abc' similar 'a' escape 'ab');
+select substring('abcdefg' similar 'a*#"%#"*g#"x' escape '#');
+select substring('abcdefg' similar 'a*#"%#"g*' escape '#'), substring('abcdefg' similar null escape '#');
+-- {1,1} prefers long matches and {1,1}? short ones, whatever is repeated.
+select regexp_match(t, '^(.*){1,1}?(.*)$'), regexp_match(t, '^(.*?){1,1}(.*)$'), regexp_match(t, '(.+?){1,1}.*') from texts;
+-- An unknown unit is an error of rows, and a unit may be computed.
+create table moments (ts timestamp, tz timestamptz, iv interval, u text, d date, tm time);
+select date_trunc('wrong', ts), date_trunc('wrong', tz), date_trunc('Wrong', iv), extract(wrong from ts), date_part('wrong', ts) from moments;
+insert into moments values ('2024-05-06 07:08:09.123456', '2024-05-06 07:08:09.123456+00', '1 year 2 mons 3 days 04:05:06', 'month', '2024-01-01', '10:00'),
+  (null, null, null, 'wrong', null, null), ('2024-11-03 05:30', '2024-11-03 05:30+00', '-1 mon', 'HOURS', '2024-02-29', '00:00');
+select date_trunc('wrong', ts) from moments;
+select date_trunc('Wrong', ts), extract(wrong from tm) from moments where ts is null;
+select date_trunc(' day', ts) from moments;
+select date_part('Wrong', d) from moments;
+select date_trunc(u, ts), date_trunc(u, tz), date_trunc(u, tz, 'Europe/Berlin'), date_trunc(u, iv) from moments;
+select date_trunc(w, ts), date_trunc(w, tz), date_trunc(w, iv)
+  from (values ('microsecond'), ('Milliseconds'), ('second'), ('min'), ('h'), ('d'), ('mon'), ('qtr'), ('y'), ('dec'), ('c'), ('mil')) v (w), moments;
+select date_trunc(w, ts) from (values ('timezone')) v (w), moments;
+select date_trunc(w, ts) from (values ('xx')) v (w), moments;
+-- COLLATE of types without a collation.
+create table c (a int collate "C");
+create table c (a text collate "C" collate "C");
+create table c (a text collate "C" not null, v varchar(3) collate "C", n name collate "C", ch char(2) collate pg_catalog."default");
+alter table c add column d int collate "C";
+alter table c alter column a type int collate "C" using 1;
+create domain dm as int collate "C";
+create type ty as (a int collate "C");
+-- Parameters where there are none.
+select $65535::int;
+select $70000;
+select $1, $3::int from c;
+prepare q as select $70000::int;
+-- A generated null is printed with its type.
+create table g (a int, b int generated always as (null) stored, c text generated always as (null) stored, d numeric(5,2) default null);
+select pg_get_expr(adbin, adrelid) from pg_attrdef d join pg_class c on c.oid = adrelid where relname = 'g' order by adnum;
+insert into g values (1);
