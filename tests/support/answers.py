@@ -59,6 +59,16 @@ def _same_value(oid: int, a: str | None, b: str | None, *, trailing_zeros: bool)
     return math.isclose(float(a), float(b), rel_tol=1e-6 if oid == 700 else 1e-12, abs_tol=1e-300)
 
 
+def _sort_key(row: tuple[str | None, ...], exact: list[bool]) -> list[tuple[bool, str]]:
+    """Return a key that is the same for equal rows. exact: whether a column's values are equal only as texts; others
+    are numerics.
+    """
+    return [
+        (v is None, v or "" if v is None or is_exact else f"{Decimal(v).normalize():f}")
+        for v, is_exact in zip(row, exact, strict=True)
+    ]
+
+
 def differences(want: Answer, got: Answer, ordered: bool, *, trailing_zeros: bool = True) -> str | None:
     """Compare an answer, `got`, with PostgreSQL's, `want`. Returns the first difference in words, or None if there is
     none. Rows that are not `ordered` are compared as a multiset. Floats may differ in their last digits, because sums
@@ -73,7 +83,8 @@ def differences(want: Answer, got: Answer, ordered: bool, *, trailing_zeros: boo
         return f"{len(got.rows)} rows, PostgreSQL says {len(want.rows)}"
     wanted, given = list(want.rows), list(got.rows)
     if not ordered:
-        wanted, given = (sorted(rows, key=lambda r: [(v is None, v or "") for v in r]) for rows in (wanted, given))
+        exact = [trailing_zeros or oid != _NUMERIC for _, oid in want.columns]
+        wanted, given = (sorted(rows, key=lambda row: _sort_key(row, exact)) for rows in (wanted, given))
     for w, g in zip(wanted, given, strict=True):
         if not all(
             _same_value(oid, a, b, trailing_zeros=trailing_zeros)

@@ -23,7 +23,17 @@ from sqlglot import exp
 from engine.plan_ir.expr import Column, ColumnRef, Expr, Subquery
 from engine.plan_ir.free_columns import references
 from engine.planner.codegen.scope import Compilation, Scope
-from engine.sql.trees.build import QueryTree, column, conjunction, integer, label, ordered_term, table_alias, with_alias
+from engine.sql.trees.build import (
+    QueryTree,
+    call,
+    column,
+    conjunction,
+    integer,
+    label,
+    ordered_term,
+    table_alias,
+    with_alias,
+)
 
 
 class Stage(enum.IntEnum):
@@ -50,6 +60,23 @@ def is_cheap(tree: exp.Expression) -> bool:
     return isinstance(tree, (exp.Column, exp.Literal, exp.Boolean, exp.Null, exp.Placeholder))
 
 
+def _is_constant(tree: exp.Expression) -> bool:
+    while isinstance(tree, (exp.Cast, exp.Neg, exp.Paren)):
+        tree = tree.this
+    return isinstance(tree, (exp.Literal, exp.Boolean, exp.Null))
+
+
+def mark_aggregate(tree: exp.Expression) -> None:
+    """Mark an expression that makes its SELECT an aggregation; copies keep the mark."""
+    tree.meta["aggregate"] = True
+
+
+def _aggregates(tree: exp.Expression) -> bool:
+    """Return whether an expression contains one that is marked, outside of subqueries."""
+    parts = tree.walk(prune=lambda part: isinstance(part, exp.Query))
+    return any(part.meta.get("aggregate") is True for part in parts)
+
+
 @dataclass(slots=True)
 class Block:
     """A SELECT under construction; see the module's docstring.
@@ -57,6 +84,7 @@ class Block:
     scope: how each column is written in this SELECT.
     source: the first item of FROM, None for a SELECT without one.
     whole: a complete query instead (a set operation), with its columns; everything but `close` derives a table from it.
+    is_total: whether it aggregates all rows to one, without GROUP BY.
     volatile: ids of columns that are computed anew at each reference.
     subqueries: the weight of the subqueries that DuckDB decorrelates together with this SELECT's
         (`engine.planner.codegen.many_subqueries`).
@@ -68,6 +96,7 @@ class Block:
     where: list[exp.Expression] = field(default_factory=list)
     group: exp.Group | None = None
     having: list[exp.Expression] = field(default_factory=list)
+    is_total: bool = False
     order: list[exp.Ordered] = field(default_factory=list)
     limit: exp.Expression | None = None
     offset: exp.Expression | None = None
@@ -106,10 +135,15 @@ class Block:
         if self.where:
             select.set("where", exp.Where(this=conjunction(self.where)))
         select.set("group", self.group)
-        if self.having:
-            select.set("having", exp.Having(this=conjunction(self.having)))
-        if self.order:
-            select.set("order", exp.Order(expressions=self._order_by(trees, labels)))
+        order = self._order_by(trees, labels)
+        having = self.having
+        if self.is_total and not having and not any(map(_aggregates, (*trees, *order))):
+            # Nobody reads the aggregates, but there is one row all the same.
+            having = [exp.GTE(this=call("COUNT", exp.Star()), expression=integer(0))]
+        if having:
+            select.set("having", exp.Having(this=conjunction(having)))
+        if order:
+            select.set("order", exp.Order(expressions=order))
         if self.limit is not None:
             select.set("limit", exp.Limit(expression=self.limit))
         if self.offset is not None:
@@ -194,11 +228,17 @@ class Block:
         return self
 
     def _order_by(self, trees: Sequence[exp.Expression], labels: Sequence[str]) -> list[exp.Ordered]:
-        """Return the items of ORDER BY, written by their labels where they are in the select list."""
+        """Return the items of ORDER BY, written by their labels where they are in the select list, without constants,
+        which would be the numbers of columns.
+        """
+        if not self.order:
+            return []
         by_tree = dict(zip(trees, labels, strict=True))
         items = []
         for item in self.order:
             name = by_tree.get(item.this)
+            if name is None and _is_constant(item.this):
+                continue
             key = item.this if name is None else exp.Column(this=label(name))
             items.append(ordered_term(key, bool(item.args["desc"]), bool(item.args["nulls_first"])))
         return items

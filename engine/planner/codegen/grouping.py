@@ -14,7 +14,7 @@ from engine.plan_ir.expr import AggregateCall, Column, ColumnRef, Const, Expr, P
 from engine.plan_ir.logical import Aggregator
 from engine.plan_ir.volatility import is_volatile, volatile_ids
 from engine.planner.codegen.aggregates import ORDER_SENSITIVE, guard_arguments, render_aggregate
-from engine.planner.codegen.block import Block, Stage
+from engine.planner.codegen.block import Block, Stage, mark_aggregate
 from engine.planner.codegen.computed_below import computed_below
 from engine.planner.codegen.expressions import render
 from engine.planner.codegen.scope import Scope
@@ -46,8 +46,10 @@ def aggregate(node: Aggregator, block: Block) -> Block:
         *(_grouping(indexes, keys, node, scope) for indexes in node.groupings),
     ]
     block.group = _group_by(keys, node)
-    if block.group is None and not node.aggregates:
-        block.having.append(exp.GTE(this=call("COUNT", exp.Star()), expression=integer(0)))
+    block.is_total = block.group is None
+    if block.is_total:
+        for tree in emitted:
+            mark_aggregate(tree)
     scope.columns = {c.id: tree for c, tree in zip(node.columns, emitted, strict=True)}
     aggregated = node.columns[len(node.group) :][: len(node.aggregates)]
     block.volatile = volatile_ids(aggregated, node.aggregates)

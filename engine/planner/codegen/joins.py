@@ -49,7 +49,21 @@ def join(node: Join, scope: Scope, relation: Relation) -> Block:
     left.joins.append(_clause(node, right.source, tests))
     if left.where:
         left.stage = Stage.FILTERED
-    return add_barrier(left) if id(node) in left.compilation.derived else left
+    if id(node) in left.compilation.derived:
+        return add_barrier(left)
+    return left.as_derived_table() if _is_fragile(node, left) else left
+
+
+def _is_fragile(node: Join, block: Block) -> bool:
+    """Return whether the join needs to be a table of its own. DuckDB 2.0 confuses the columns of an outer join on a
+    subquery ("Vector::Reference used on vector of different type", which ends the database) if a later join of the same
+    FROM clause compares them by <> or IS DISTINCT FROM.
+    """
+    return block.scope.engine == "local" and node.kind in ("left", "right", "full") and _has_subquery(node.condition)
+
+
+def _has_subquery(test: Expr | None) -> bool:
+    return test is not None and has_subquery(test)
 
 
 def _lateral(node: Join, left: Block, relation: Relation) -> Block:

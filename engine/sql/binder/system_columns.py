@@ -6,6 +6,9 @@ which is what clients use it for; a change of any row of the table changes it. N
 others are 0. Rows of the system catalog have `xmin` 1, PostgreSQL's bootstrap transaction. A row's location (ctid) is
 not available, and tables that others keep have only tableoid.
 
+RETURNING of INSERT and UPDATE has `tableoid` and `xmax`. In PostgreSQL the `xmax` of a row that ON CONFLICT DO UPDATE has
+changed is the transaction that has locked it, so that clients ask by `xmax = 0` whether a row was inserted. Here it is 1.
+
 The columns exist where a statement names one of them, as constants that are emitted above the table, so that an outer
 join makes them null like other columns.
 """
@@ -18,14 +21,15 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
 from engine.common import sql_type as st
-from engine.plan_ir.expr import Const, Node
-from engine.plan_ir.logical import Evaluator
+from engine.plan_ir.expr import Case, Column, ColumnRef, Const, Expr, Node
+from engine.plan_ir.logical import Evaluator, MutateKind
 from engine.sql.binder.blocks import pass_through
 from engine.sql.binder.scope import BindContext, SourceColumn
 from wire.types import pg_types as t
 
 _TYPES: Final = {"tableoid": t.OID, "xmin": t.XID, "xmax": t.XID, "cmin": t.CID, "cmax": t.CID}
 _BOOTSTRAP: Final = 1
+_UPDATED: Final = 1
 
 
 def add_system_columns(
@@ -49,6 +53,21 @@ def _named_columns(context: BindContext, item: exp.Table, relation: Table | Syst
     foreign = isinstance(relation, Table) and relation.storage is None
     there = {"tableoid"} if foreign else set(_TYPES) - own
     return sorted(names_in(context, item) & there)
+
+
+def returned_system_columns(kind: MutateKind, table: Table, inserted: Column | None) -> tuple[SourceColumn, ...]:
+    """Return the system columns of the rows that a statement has written, for RETURNING. inserted: of ON CONFLICT DO
+    UPDATE, whether a row is new.
+    """
+    if kind not in ("insert", "update"):
+        return ()
+    xid = st.of(t.XID)
+    xmax: Expr = Const(xid, 0)
+    if inserted is not None:
+        xmax = Case(xid, ((ColumnRef(inserted.type, inserted), xmax),), Const(xid, _UPDATED))
+    own = {column.name for column in table.columns}
+    columns = SourceColumn("tableoid", Const(st.of(t.OID), table.oid)), SourceColumn("xmax", xmax)
+    return tuple(column for column in columns if column.name not in own)
 
 
 def names_in(context: BindContext, part: exp.Expr) -> frozenset[str]:

@@ -519,11 +519,23 @@ ROWS: tuple[Function, ...] = (
         for typ in _SOURCES
     ),
     *(
-        fn("date_part", (t.TEXT, typ), t.FLOAT8, local=on("local", _by_row(_date_part)), spark=on("spark", _by_row(_date_part)))
+        fn(
+            "date_part",
+            (t.TEXT, typ),
+            t.FLOAT8,
+            local=on("local", _by_row(_date_part)),
+            spark=on("spark", _by_row(_date_part)),
+        )
         for typ in _SOURCES
     ),
     *(
-        fn("date_trunc", (t.TEXT, *args), args[0], local=on("local", _by_row(_date_trunc)), spark=on("spark", _by_row(_date_trunc)))
+        fn(
+            "date_trunc",
+            (t.TEXT, *args),
+            args[0],
+            local=on("local", _by_row(_date_trunc)),
+            spark=on("spark", _by_row(_date_trunc)),
+        )
         for args in ((t.TIMESTAMP,), (t.TIMESTAMPTZ,), (t.TIMESTAMPTZ, t.TEXT), (t.INTERVAL,))
     ),
     *(

@@ -70,3 +70,31 @@ prepare q as select $70000::int;
 create table g (a int, b int generated always as (null) stored, c text generated always as (null) stored, d numeric(5,2) default null);
 select pg_get_expr(adbin, adrelid) from pg_attrdef d join pg_class c on c.oid = adrelid where relname = 'g' order by adnum;
 insert into g values (1);
+-- An outer join on a subquery, of which a later join compares a column by <>.
+create table a (x text);
+create table b (d date, x text);
+create table e (i int, v text);
+insert into b values ('2024-01-01', 'a'), (null, 'b');
+insert into e values (1, 'x'), (2, 'y');
+select b.d from a right join b on exists (select i from e) join e on e.v is distinct from a.x order by 1;
+select b.d from b left join (select 'x' as x) z on 1 in (select i from e) join e on e.v <> z.x order by 1;
+select b.d, z.x from (select 'x' as x) z right join b on length(b.x) < (select max(i) from e) left join e on e.v <> z.x order by 1, 2;
+-- An aggregation of which nobody reads the aggregates has one row.
+with w as (select max(qty) as c from s order by 1) select min('x') over (order by 1) from w;
+select 1 from (select count(*) from s order by 1) x;
+select count(*) from (select sum(qty) t from s where false order by t) x;
+select (select 1 from (select count(*) from s t where t.qty = s.qty order by 1) x) from s;
+-- ORDER BY of a constant in a subquery sorts by nothing.
+select 1 from (select qty, -1 as c from s order by 2 desc, 1) x;
+select qty from (select qty, p, 5 as c from s order by c, p) x;
+select qty from (select qty, 5 as c from s order by c limit 1) x where qty < 0;
+select c, count(*) from (select 7 as c from s) x group by c order by c;
+-- xmax tells whether ON CONFLICT DO UPDATE has inserted a row.
+create table u (id serial primary key, k text unique, v int);
+insert into u (k, v) values ('a', 1), ('b', 2) returning id, (xmax = 0) as inserted;
+insert into u (k, v) values ('a', 10), ('c', 3) on conflict (k) do update set v = excluded.v returning id, k, v, (xmax = 0) as inserted;
+insert into u (k, v) values ('a', 10), ('d', 3) on conflict (k) do nothing returning k, xmax = 0;
+insert into u as t (k, v) values ('b', 1) on conflict (k) do update set v = 99 where t.v < 50 returning t.xmax = 0, *;
+update u set v = v + 1 where k = 'a' returning xmax, tableoid::regclass::text, k;
+with up as (insert into u (k, v) values ('a', 1), ('z', 2) on conflict (k) do update set v = 0 returning (xmax = 0) as ins)
+  select count(*) filter (where ins), count(*) filter (where not ins) from up;

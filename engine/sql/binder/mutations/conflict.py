@@ -333,6 +333,7 @@ def _plan_update(
         whole=True,
         filled=tuple((written_as[column], sequence) for column, sequence in change.filled),
         fresh=inserted if change.filled else None,
+        inserted=inserted,
     )
 
 

@@ -22,6 +22,7 @@ from engine.sql.binder.blocks import emit_column, pass_through, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.target import Target, checks, row_source
 from engine.sql.binder.scope import Scope, Source
+from engine.sql.binder.system_columns import returned_system_columns
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 class Change:
     """A partly bound statement: `node` returns the rows; the other fields are `Mutate`'s.
 
-    alias: the alias of the target. others: further FROM items that RETURNING may refer to.
+    alias: the alias of the target. others: further FROM items that RETURNING may refer to. inserted: of ON CONFLICT DO
+    UPDATE, whether a row is new.
     """
 
     kind: MutateKind
@@ -59,6 +61,7 @@ class Change:
     forbidden: Forbidden | None = None
     before: tuple[tuple[str, Column], ...] = ()
     fresh: Column | None = None
+    inserted: Column | None = None
 
     @property
     def table(self) -> Table:
@@ -134,7 +137,9 @@ def _bind_returning(
     if not returning:
         return [], []
     inner = Scope(binder.context, binder, scope)
-    for source in (change.target.row(change.alias, change.rows), *change.others):
+    own = change.target.row(change.alias, change.rows)
+    own.system = returned_system_columns(change.kind, change.table, change.inserted)
+    for source in (own, *change.others):
         inner.add(source)
         inner.sources.append(source)
     targets = select.select_list(binder, exp.Select(expressions=list(returning)), inner)
