@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.executors.local import (  # noqa: F401
+    array_texts,
     byte_texts,
     characters,
     division,

@@ -283,6 +283,9 @@ class Coercer:
             return self._cast(self._cast(expr, t.TEXT, "explicit"), pg, "explicit")
         if is_string(expr.type.pg) and expr.type.pg is not t.TEXT and pg is not t.TEXT:
             return self._call_cast(self._cast(expr, t.TEXT, "explicit"), pg, target)
+        if expr.type.pg is t.TEXT and pg.is_array and target.dimensions <= 1:
+            [row] = self._functions.functions("=array_items")
+            return self._cast(Call(SqlType(row.returns), row, (expr,), position=expr.position), pg, "explicit")
         raise FeatureNotSupported(
             f"not supported: cast from {expr.type.pg.sql_name} to {pg.sql_name}",
             position=cursor(expr.position),

@@ -81,11 +81,6 @@ def bind_populate(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromIte
     base, given = (binder.expressions.bind(arg, scope) for arg in call.expressions)
     if not (isinstance(base, Const) and base.value is None and base.type.fields):
         return None
-    if not name.endswith("set"):
-        # Without a document, the record stays as it was.
-        typ = st.of(documents.returns)
-        given = binder.expressions.coerce(given, typ, "implicit")
-        given = Coalesce(typ, (given, Const(typ, "{}")))
     at = position(call)
     source, node = _rows(binder, documents, given, [(field, typ, at) for field, typ in base.type.fields])
     alias = item.args.get("alias")
@@ -103,6 +98,9 @@ def _rows(
     typ = st.of(documents.returns)
     document = binder.context.new_column("document", typ)
     coerced = binder.expressions.coerce(given, typ, "implicit")
+    if not documents.name.endswith("set"):
+        # Without a document, there is one record all the same.
+        coerced = Coalesce(typ, (coerced, Const(typ, "{}")))
     scan = FunctionScan((document,), (Call(typ, documents, (coerced,)),))
     emit = [_field(binder, ColumnRef(typ, document), *field) for field in fields]
     columns = tuple(binder.context.new_column(field[0], e.type) for field, e in zip(fields, emit, strict=True))
@@ -118,9 +116,20 @@ def _field(binder: QueryBinder, document: Expr, name: str, target: SqlType, at: 
     if target.pg in _JSON:
         part = binder.expressions.coerce(binder.expressions.operator("->", [document, key], at), target, "explicit")
         return Case(target, ((IsNull(st.of(t.BOOL), text), literals.null(target)),), part)
+    if target.pg.is_array and target.dimensions <= 1:
+        return _array_field(binder, binder.expressions.operator("->", [document, key], at), name, target)
     if target.pg.is_array or target.pg.category in "CP":
         raise FeatureNotSupported(f"not supported: a field of type {target} from json", position=cursor(at))
     if target.pg in (t.VARCHAR, t.BPCHAR):
         # A string that is too long is an error; it is not cut off.
         return binder.expressions.coerce(text, target, "assignment")
     return binder.expressions.coerce(text, target, "explicit")
+
+
+def _array_field(binder: QueryBinder, part: Expr, name: str, target: SqlType) -> Expr:
+    """Return a json array as an array. part: the document's member `name`."""
+    row = next(row for row in binder.expressions.functions.functions("=json_items") if row.args[0] is part.type.pg)
+    element = t.element_of(target.pg)
+    as_json = Const(st.of(t.BOOL), element in _JSON)
+    items = Call(st.of(row.returns), row, (part, literals.text(name), as_json))
+    return binder.expressions.coerce(items, target, "assignment" if element in (t.VARCHAR, t.BPCHAR) else "explicit")

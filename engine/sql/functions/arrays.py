@@ -448,6 +448,11 @@ def _expandarray_type(types: Sequence[SqlType]) -> SqlType:
 _ELEMENTS = (
     _array("subscript", (ARRAY, t.INT4), ELEMENT, _SUBSCRIPT),
     _array("slice", (ARRAY, t.INT4, t.INT4), ARRAY, _SLICE),
+    # Arrays as texts, before their elements are cast: of a literal; of a json value, with its key and whether its
+    # elements stay json.
+    fn("=array_items", (t.TEXT,), t.array_of(t.TEXT), local="sluice_array_items($1)"),
+    fn("=json_items", (t.JSON, t.TEXT, t.BOOL), t.array_of(t.TEXT), local="sluice_json_items($1, $2, $3)"),
+    fn("=json_items", (t.JSONB, t.TEXT, t.BOOL), t.array_of(t.TEXT), local="sluice_json_items($1, $2, $3)"),
     fn("subscripts", (ARRAY, t.INT4), ELEMENT, variadic=True, **both(_subscripts)),
     fn("slices", (ARRAY, t.INT4), ARRAY, variadic=True, **both(_slices)),
     _array("=set_element", (ARRAY, t.INT4, ELEMENT), ARRAY, _set_element, strict=False),

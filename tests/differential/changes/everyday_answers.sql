@@ -98,3 +98,23 @@ insert into u as t (k, v) values ('b', 1) on conflict (k) do update set v = 99 w
 update u set v = v + 1 where k = 'a' returning xmax, tableoid::regclass::text, k;
 with up as (insert into u (k, v) values ('a', 1), ('z', 2) on conflict (k) do update set v = 0 returning (xmax = 0) as ins)
   select count(*) filter (where ins), count(*) filter (where not ins) from up;
+-- Texts and json as arrays.
+create table tx (t text, v varchar(40), j jsonb, js json);
+insert into tx values
+  ('{1,2,3}', '{a,"b c",NULL}', '{"a":[1,"2",null],"s":["x","{y}",{"k":1},1.50],"n":null}', '{"a":[1, 2], "s":"{p,q}", "j":[1,"a",{"b": 2},null]}'),
+  ('{}', '{}', '{"a":"{7,8}","s":[]}', '{"a":null}'), (null, null, null, null);
+select t::int[], v::text[], v::varchar(1)[], t::bigint[], cast(t as int[])[2] from tx;
+select sum(x) from tx, unnest(t::int[]) x;
+select t from tx where 2 = any(t::int[]);
+select v::int[] from tx;
+select ('x' || t)::int[] from tx;
+select x.* from tx, jsonb_to_record(j) as x (a int[], s text[], n date[]);
+select x.* from tx, json_to_record(js) as x (a int[], s text[]);
+select * from jsonb_to_record('{"b":5}') as x (b int[]);
+select * from jsonb_to_record('{"b":["x"]}') as x (b int[]);
+select * from jsonb_to_record('{"b":["xyz"]}') as x (b varchar(2)[]);
+create type ct as (a int, b text[]);
+select * from json_populate_recordset(null::ct, '[{"a":1,"b":["x","y"]},{"a":2,"b":null},{"b":"{q}"}]');
+select * from json_to_recordset('[{"d":["2024-01-01"],"ts":["2024-01-01 10:00"],"b":[true,false]}]') as x (d date[], ts timestamp[], b bool[]);
+prepare arr (text) as select $1::int[];
+execute arr ('{4,5}');
