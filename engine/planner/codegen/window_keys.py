@@ -1,7 +1,8 @@
 """Keys of windows (PARTITION BY, ORDER BY) that DuckDB does not accept as expressions.
 
 DuckDB treats every expression that may raise an error as one that differs at each evaluation, as `random()` does, and
-refuses such keys. They are computed in a derived table, whose columns are accepted as keys.
+refuses such keys. It also refuses keys with a subquery that has a window of its own. They are computed in a derived
+table, whose columns are accepted as keys.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from engine.plan_ir.expr import Expr, WindowCall
+from engine.plan_ir.expr import Expr, Subquery, WindowCall
+from engine.plan_ir.logical import Window
+from engine.plan_ir.rewrite import walk_all
 from engine.plan_ir.volatility import is_volatile
 from engine.planner.codegen.block import Block
 from engine.planner.codegen.computed_below import computed_below
@@ -25,7 +28,7 @@ def below(block: Block, calls: Sequence[WindowCall]) -> tuple[Block, Sequence[Wi
     keys: list[tuple[Expr, exp.Expression]] = []
     for key in (key for call in calls for key in _keys(call)):
         tree = render(key, block.scope)
-        if not any(key == known for known, _ in keys) and (is_volatile(key) or may_raise(tree)):
+        if not any(key == known for known, _ in keys) and (is_volatile(key) or may_raise(tree) or _has_window(key)):
             keys.append((key, tree))
     if not keys:
         return block, calls
@@ -43,6 +46,11 @@ def below(block: Block, calls: Sequence[WindowCall]) -> tuple[Block, Sequence[Wi
 def may_raise(tree: exp.Expression) -> bool:
     """Whether a tree contains a call that raises one of our errors."""
     return any(str(node.this).lower() == "error" for node in tree.find_all(exp.Anonymous))
+
+
+def _has_window(key: Expr) -> bool:
+    plans = (part.plan for part in key.walk() if isinstance(part, Subquery))
+    return any(isinstance(node, Window) for plan in plans for node in walk_all(plan))
 
 
 def _keys(call: WindowCall) -> Iterator[Expr]:

@@ -141,8 +141,14 @@ def check_no_sets(expr: Expr, clause: str) -> None:
 
 def check_aggregate(call: AggregateCall, scope: Scope) -> None:
     """Refuse constructs that an aggregate's arguments may not contain (parse_agg.c: check_agg_arguments_walker)."""
-    for part, depth in (found for child in call.children() for found in walk_deep(child)):
-        if isinstance(part, AggregateCall | GroupingCall) and belongs_to(part, scope, depth):
+    parts = [found for child in call.children() for found in walk_deep(child)]
+    windowed = {id(part.call) for part, _ in parts if isinstance(part, WindowCall)}
+    for part, depth in parts:
+        if (
+            isinstance(part, AggregateCall | GroupingCall)
+            and id(part) not in windowed
+            and belongs_to(part, scope, depth)
+        ):
             raise GroupingError("aggregate function calls cannot be nested", position=cursor(part.position))
         if depth:
             continue

@@ -28,7 +28,7 @@ from engine.sql.functions.dimensions import accumulate_arrays
 from engine.sql.functions.division import divide
 from engine.sql.functions.moments import fields, in_carrier, interval
 from engine.sql.functions.roots import square_root
-from engine.sql.functions.trees import EngineBuilder, bound, pack, sql
+from engine.sql.functions.trees import EngineBuilder, bound, is_null, pack, sql
 from engine.sql.trees.literals import literal
 from wire.errors import FeatureNotSupported, NumericValueOutOfRange
 from wire.types import pg_types as t
@@ -443,7 +443,7 @@ def _null_fraction(engine: EngineName, value: exp.Expression) -> exp.Expression:
 
 def _continuous(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     _check_fraction(call)
-    if args[0].find(exp.Null):
+    if is_null(args[0]):
         return _null_fraction(engine, args[1])
     return _piece(engine, "percentile_cont($1) WITHIN GROUP (ORDER BY $2)", *args)
 
@@ -456,7 +456,7 @@ def _continuous_interval(
     assert isinstance(call, AggregateCall)
     if engine == "spark":
         raise FeatureNotSupported("not supported: percentile_cont of interval")
-    if args[0].find(exp.Null):
+    if is_null(args[0]):
         return _null_fraction(engine, args[1])
     direction = "DESC" if call.order_by[0].descending else "ASC"
     found = {
@@ -491,7 +491,7 @@ def _discrete(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
     assert isinstance(call, AggregateCall)
     (item,) = call.order_by
     _check_sorts(engine, "percentile_disc", item.expr.type)
-    if args[0].find(exp.Null):
+    if is_null(args[0]):
         return _null_fraction(engine, args[1])
     if engine == "local":
         return _piece(engine, "percentile_disc($1) WITHIN GROUP (ORDER BY $2)", *args)

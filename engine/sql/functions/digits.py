@@ -152,8 +152,15 @@ def last(args: Sequence[SqlType]) -> SqlType:
 
 
 def variance(args: Sequence[SqlType]) -> SqlType:
-    """Return the type of var_pop and var_samp: a quotient of squares."""
+    """Return the type of var_pop and var_samp: a quotient of squares. Raises FeatureNotSupported if not even the
+    fraction of a square fits.
+    """
     a = as_numeric(args[0])
+    if 2 * a.scale > MAX_PRECISION:
+        raise FeatureNotSupported(
+            f"not supported: a variance of numerics with {a.scale} fractional digits",
+            hint="Round the values, as in round(x, 12), or take the variance of double precision.",
+        )
     minimum = min(2 * (a.scale if a.display is NumericScale.FIXED else a.minimum), QUOTIENT_MOST)
     return quotient_type(min(2 * integer_digits(a), 18), QUOTIENT_MOST, minimum, AVERAGE_ROOM)
 

@@ -27,7 +27,7 @@ from engine.sql.functions.building import fn, op, parse, place
 from engine.sql.functions.decimals import STRING, times, to_unscaled
 from engine.sql.functions.exact_powers import Exact, exponential, logarithm, natural, power, round_value
 from engine.sql.functions.roots import root_type, square_root
-from engine.sql.functions.trees import both, constant_int
+from engine.sql.functions.trees import both, constant_int, is_null
 from wire.errors import FeatureNotSupported, SqlError
 from wire.types import pg_types as t
 from wire.types.carriers import NumericScale
@@ -106,19 +106,27 @@ def _digits_kept(args: Sequence[Expr]) -> SqlType:
 
 
 def _to_digits(engine: EngineName, text: str) -> Builder:
-    """Return a template of round or trunc to a constant number of digits, which both engines require."""
+    """Return a template of round or trunc to a number of digits. Both engines require a constant: in process, a
+    computed number has a branch for each that makes a difference.
+    """
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-        wanted = constant_int(args[1])
-        if args[1].find(exp.Null):
+        wanted, given = constant_int(args[1]), call.args[0].type
+        if is_null(args[1]):
             return exp.Null()
-        if wanted is None:
+        if wanted is not None:
+            kept = max(-38, min(wanted, given.scale))
+            return place(parse(engine, text.replace("$2", str(kept))), args[:1])
+        if engine == "spark":
             raise FeatureNotSupported(
                 f"not supported: {call.function.name} to a number of digits that is not a constant"
             )
-        scale = call.args[0].type.scale
-        kept = max(-38, min(wanted, scale))
-        return place(parse(engine, text.replace("$2", str(kept))), args[:1])
+        least = -digits.integer_digits(given) - 1
+        numbers = range(given.scale - 1, least, -1)
+        stored = f"DECIMAL({call.type.precision}, {call.type.scale})"
+        branches = " ".join(f"WHEN {n} THEN CAST({text.replace('$2', f'({n})')} AS {stored})" for n in numbers)
+        rest = f"CASE WHEN $2 <= {least} THEN 0 ELSE $1 END"
+        return place(parse(engine, f"CASE WHEN $2 IS NOT NULL THEN CASE $2 {branches} ELSE {rest} END END"), args)
 
     return build
 

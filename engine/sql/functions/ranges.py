@@ -19,9 +19,9 @@ from sqlglot import exp
 from engine.common import sql_type as st
 from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Builder, Function
-from engine.sql.functions.building import agg, fn, op
+from engine.sql.functions.building import agg, cast, fn, op
 from engine.sql.functions.casts_output import DATE_TEXT_ON_SPARK
-from engine.sql.functions.textual import as_text
+from engine.sql.functions.textual import as_text, typed_as_text
 from engine.sql.functions.trees import EngineBuilder, both, on, raises, sql, text
 from engine.sql.trees.storage_types import storage_name
 from wire.errors import FeatureNotSupported
@@ -38,7 +38,7 @@ _BOUND_TEXT: Final = (
 _BOUND: Final = f"CAST({_BOUND_TEXT} AS {{typ}})"
 #: DuckDB reads the era in parentheses, after the date.
 _BOUND_WITH_ERA: Final = f"CAST(regexp_replace({_BOUND_TEXT}, '^([^ ]+)(.*) BC$', '\\1 (BC)\\2') AS {{typ}})"
-_WITH_ERA: Final = (t.DATERANGE, t.TSRANGE)
+_WITH_ERA: Final = (t.DATERANGE, t.TSRANGE, t.TSTZRANGE)
 #: Conditions that the first range's lower bound is not above the second's, and its upper bound not below.
 _LOWER: Final = "({L1} IS NULL OR ({L2} IS NOT NULL AND ({L1} < {L2} OR ({L1} = {L2} AND ({I1} OR NOT {I2})))))"
 _UPPER: Final = "({U1} IS NULL OR ({U2} IS NOT NULL AND ({U2} < {U1} OR ({U1} = {U2} AND ({J1} OR NOT {J2})))))"
@@ -209,4 +209,28 @@ def _constructors() -> Iterator[Function]:
         yield fn(made.name, args, made, local=texts["local"], spark=texts["spark"], strict=False)
 
 
-ROWS: tuple[Function, ...] = (*_bounds(), *_operators(), *_combinations(), *_constructors())
+# --- text -------------------------------------------------------------------------------------------------------------
+
+
+def _instants_as_text(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """Build the text of a range of instants, with its bounds in the session's time zone."""
+    pieces = _pieces(t.TIMESTAMPTZ, "local")
+    bounds = []
+    for letter in ("L1", "U1"):
+        bound = sql("local", pieces[letter], args[0])
+        shown = typed_as_text("local", bound, st.of(t.TIMESTAMPTZ), call.args[0])
+        quoted = "CASE WHEN contains($1, ' ') THEN '\"' || $1 || '\"' ELSE coalesce($1, '') END"
+        bounds.append(sql("local", quoted, shown))
+    ends = [sql("local", piece, args[0]) for piece in ("substr($1, 1, 1)", "substr($1, length($1), 1)")]
+    shown = sql("local", "$1 || $2 || ',' || $3 || $4", ends[0], *bounds, ends[1])
+    return sql("local", "CASE WHEN $1 = 'empty' THEN $1 ELSE $2 END", args[0], shown)
+
+
+def _texts() -> Iterator[Function]:
+    """Yield casts to text. The carrier of other ranges of days and times is their text in DateStyle ISO."""
+    for typ in (t.DATERANGE, t.TSRANGE, t.DATEMULTIRANGE, t.TSMULTIRANGE):
+        yield cast(typ, t.TEXT, "$1")
+    yield cast(t.TSTZRANGE, t.TEXT, local=_instants_as_text)
+
+
+ROWS: tuple[Function, ...] = (*_bounds(), *_operators(), *_combinations(), *_constructors(), *_texts())

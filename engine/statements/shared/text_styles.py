@@ -17,7 +17,9 @@ from engine.settings.session_settings import SessionSettings
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 
-_DATES: Final = (t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ)
+_DATES: Final = (
+    t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ, t.DATERANGE, t.TSRANGE, t.TSTZRANGE, t.DATEMULTIRANGE, t.TSMULTIRANGE,
+)  # fmt: skip
 #: A setting, whether its value is the engines' own style, and the types whose text it affects.
 _STYLES: Final[tuple[tuple[str, Callable[[str], bool], tuple[t.PgType, ...]], ...]] = (
     ("DateStyle", lambda value: value.startswith("ISO"), _DATES),

@@ -118,3 +118,18 @@ select * from json_populate_recordset(null::ct, '[{"a":1,"b":["x","y"]},{"a":2,"
 select * from json_to_recordset('[{"d":["2024-01-01"],"ts":["2024-01-01 10:00"],"b":[true,false]}]') as x (d date[], ts timestamp[], b bool[]);
 prepare arr (text) as select $1::int[];
 execute arr ('{4,5}');
+-- Ranges of days and times as text.
+create table rg (d daterange, t tsrange, z tstzrange);
+insert into rg values ('[2024-01-01,2024-02-01)', '[2024-01-01 10:00,)', '[2024-01-01 00:00+00,2024-01-02 00:00+00]'), (null, 'empty', '(,)'),
+  ('(,2024-01-01)', '(,"2024-01-01 00:00:00.5")', '[2024-07-01,2024-08-01)');
+set timezone = 'America/New_York';
+select d::text, t::text, z::text from rg;
+select to_json(d), concat(d, '|', t, '|', z), array[d]::text, datemultirange(d)::text from rg;
+select lower('["0044-03-15 10:00 BC",infinity)'::tstzrange), ('["0044-03-15 10:00 BC",infinity)'::tstzrange)::text from rg;
+reset timezone;
+-- A computed number of digits; constants that contain a null are not null.
+select trunc(-400.0, d - d), round(99.9, d - date '2024-01-01') from b;
+select i, round(1234.5678, i)::float8, trunc(-1234.5678, -i)::float8, round(p, i)::float8 from (values (1, 99.995), (2, -0.5), (-40, 3), (40, 1.5), (null, 2), (3, null)) v (i, p);
+-- Windows in subqueries of windows' keys and of aggregates' arguments.
+select qty, sum(qty) over (partition by qty in (select max(p) over (partition by i.qty) from s i)) from s order by 1;
+select max(t.qty), bool_and(exists (select min(t.qty) over (partition by i.p) from s i)) from s t group by p order by 1;
