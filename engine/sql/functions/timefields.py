@@ -463,7 +463,7 @@ def _trunc_computed(engine: EngineName, args: Sequence[exp.Expression], call: Ca
     if engine == "spark":
         raise FeatureNotSupported("not supported: date_trunc with a field that is not a constant")
     name, typ = sql(engine, "lower($1)", args[0]), call.args[1].type.pg
-    branches = []
+    branches: list[tuple[exp.Expression, exp.Expression]] = []
     for unit in _TRUNCATED:
         if typ is not t.INTERVAL or unit != "week":
             spellings = exp.In(this=name.copy(), expressions=[text(s) for s, of in _UNITS.items() if of == unit])
