@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from engine.common.sql_type import of
 from engine.plan_ir.expr import AggregateCall, Column, ColumnRef, Const, Expr, ParamRef, Subquery
+from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import Aggregator
 from engine.plan_ir.volatility import is_volatile, volatile_ids
 from engine.planner.codegen.aggregates import ORDER_SENSITIVE, guard_arguments, render_aggregate
@@ -32,7 +33,11 @@ def aggregate(node: Aggregator, block: Block) -> Block:
         block = block.as_derived_table(keep_order=True)
     block = block.ready_for([*node.aggregates, *(ColumnRef(c.type, c) for c in node.group)])
     # An aggregate whose columns all belong to an outer query would be the outer query's aggregate.
-    if block.passes_on() or not all(_may_be_key(block.scope.column(c), node) for c in node.group):
+    if (
+        block.passes_on()
+        or any(_reads_outer_only(a, block) for a in node.aggregates)
+        or not all(_may_be_key(block.scope.column(c), node) for c in node.group)
+    ):
         block = block.as_derived_table(keep_order=True)
     if any(map(_listens, node.aggregates)) and not block.order:
         block = _one_after_another(block)
@@ -55,6 +60,14 @@ def aggregate(node: Aggregator, block: Block) -> Block:
     block.volatile = volatile_ids(aggregated, node.aggregates)
     block.stage = Stage.GROUPED
     return block
+
+
+def _reads_outer_only(call_: AggregateCall, block: Block) -> bool:
+    """Return whether an aggregate reads columns of an outer query, and of its own query only constants."""
+    columns = block.scope.columns
+    own = [columns[c.id] for c in references(call_) if c.id in columns]
+    outer = any(c.id not in columns for c in references(call_))
+    return outer and bool(own) and not any(tree.find(exp.Column) for tree in own)
 
 
 def _listens(call_: AggregateCall) -> bool:

@@ -121,7 +121,7 @@ def _by_row(build: EngineBuilder) -> EngineBuilder:
     the functions are strict: there is none for a relation without rows.
     """
 
-    def wrapped(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    def build_checked(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         try:
             return build(engine, args, call)
         except InvalidParameterValue as error:
@@ -129,7 +129,7 @@ def _by_row(build: EngineBuilder) -> EngineBuilder:
             found = sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", args[1], failure)
             return cast(found, storage_type(call.type, engine))
 
-    return wrapped
+    return build_checked
 
 
 # --- extract and date_part --------------------------------------------------------------------------------------------

@@ -133,3 +133,5 @@ select i, round(1234.5678, i)::float8, trunc(-1234.5678, -i)::float8, round(p, i
 -- Windows in subqueries of windows' keys and of aggregates' arguments.
 select qty, sum(qty) over (partition by qty in (select max(p) over (partition by i.qty) from s i)) from s order by 1;
 select max(t.qty), bool_and(exists (select min(t.qty) over (partition by i.p) from s i)) from s t group by p order by 1;
+-- An aggregate of constants whose FILTER reads an outer query.
+select i, (select max(z.c) filter (where e.i > 1) from (select 5 as c from s) z), (select sum(z.c + e.i) from (select 5 as c from s) z) from e order by 1;
