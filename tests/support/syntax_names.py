@@ -10,6 +10,8 @@ SYNTAX: Final = frozenset(
         "subscripts",
         "slice",
         "slices",
+        "=array_items",
+        "=json_items",
         "=set_element",
         "=set_slice",
         "=set_member",

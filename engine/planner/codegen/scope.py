@@ -120,6 +120,8 @@ class Compilation:
         copies that were examined. Those of a short statement are left to the collections of young objects.
         """
         if len(self.made) > _SHORT:
+            # The others belong to the statement or to one of these.
+            self.made = [tree for tree in self.made if tree.parent is None]
             take_apart(self.made)
 
     def unsupported_error(self, what: str) -> Unsupported:
