@@ -95,13 +95,14 @@ def fill(member: MemberProcess) -> None:
         connection.execute(f"create table numbers as select a::bigint from generate_series(1, {_ROWS}) a".encode())
 
 
-def wait_met(*members: MemberProcess) -> None:
+def wait_hosted(host: str, *members: MemberProcess) -> None:
+    """Wait until each of these knows all members, and their host."""
     for member in members:
-        wait_until(partial(_knows, member, len(members)), 60)
+        wait_until(partial(_knows, member, dict.fromkeys(_NAMES, host)), 60)
 
 
-def _knows(member: MemberProcess, count: int) -> bool:
-    return len(hosts(member)) == count
+def _knows(member: MemberProcess, expected: dict[str, str]) -> bool:
+    return hosts(member) == expected
 
 
 @pytest.mark.long
@@ -110,8 +111,7 @@ def test_three_members_with_defaults_share_one_application(tmp_path: Path, stack
     first = ground.start("m1")
     second, third = ground.start("m2", first), ground.start("m3", first)
     fill(first)
-    wait_met(first, second, third)
-    assert hosts(third) == dict.fromkeys(_NAMES, "m1")
+    wait_hosted("m1", first, second, third)
     for member in (third, first, second):
         print(f"{member.ready['data']}: {query(member):.1f} s")
     assert ground.applications() == 1
@@ -147,8 +147,7 @@ def test_three_members_with_defaults_share_one_application(tmp_path: Path, stack
 
     # The former host returns and uses the application of its successor.
     again = ground.start("m1", second)
-    wait_met(again, second, third)
-    assert hosts(again) == dict.fromkeys(_NAMES, "m2")
+    wait_hosted("m2", again, second, third)
     assert query(again) > 0
     assert 'it runs on the Spark of member "m2"' in plan(again)
     assert ground.applications() == 1
@@ -179,8 +178,7 @@ def test_a_start_that_waits_for_cores_is_given_up(tmp_path: Path, stack: ExitSta
     first = ground.start("m1")
     wait_until(lambda: drivers(first) == 1, 60)
     third = ground.start("m3", first, second)
-    wait_met(first, second, third)
-    assert hosts(first) == hosts(third) == dict.fromkeys(_NAMES, "m2")
+    wait_hosted("m2", first, second, third)
     wait_until(lambda: drivers(first) == 0, 60)
     for member in (first, second, third):
         query(member)
@@ -200,8 +198,7 @@ def test_of_two_applications_one_ends_when_it_is_idle(tmp_path: Path, stack: Exi
         first = ground.start("m1")
         query(first)
         third = ground.start("m3", first, second)
-        wait_met(first, second, third)
-        assert hosts(second) == hosts(third) == dict.fromkeys(_NAMES, "m1")
+        wait_hosted("m1", first, second, third)
         # The cursor is read to its end on the application on which it began.
         assert len(connection.execute("fetch all from c").fetchall()) == _ROWS - 10
         connection.execute("commit")
