@@ -248,6 +248,7 @@ def test_a_stored_table_has_its_rows_of_now(member: LocalMember, client: Client)
 def test_what_is_held_stays_within_its_bytes(
     member: LocalMember, client: Client, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ask_until_held(member, client, "select id from t where id = 6")
     monkeypatch.setattr(row_group_columns, "COLUMN_BYTES", 4_096)
     rows = pa.table({"k": range(1_000), "v": ["x" * 100] * 1_000})
     write(lake / "large.parquet", rows)
