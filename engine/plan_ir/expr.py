@@ -483,3 +483,8 @@ def sized_parameter(expr: Expr) -> ParamRef | None:
         return None
     arg = expr.args[0]
     return arg if isinstance(arg, ParamRef) and arg.type.pg is t.NUMERIC and expr.type.typmod >= 0 else None
+
+
+def references_to(columns: Sequence[Column]) -> tuple[ColumnRef, ...]:
+    """Return a reference to each of the columns."""
+    return tuple(ColumnRef(column.type, column) for column in columns)

@@ -14,7 +14,7 @@ import pytest
 from support.answers import Connection, ask, differences
 from support.error_cases import LOG, TABLES, ErrorCases, judge_errors
 from support.guarded_cases import guarded_statements
-from support.local_member import local_member
+from support.member_beside_postgres import member_beside_postgres
 from support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.postgres
@@ -27,24 +27,21 @@ _STEP = 1 if "ERRORS" in os.environ else 43
 
 
 @pytest.fixture(scope="module")
-def theirs(postgres: PostgresServer) -> Iterator[Connection]:
-    with postgres.database("error_cases") as database, database.connect() as connection:
-        prepare(connection)
-        yield connection
+def both(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Connection, Connection]]:
+    setup = ("set statement_timeout = '60s'", *TABLES, LOG)
+    with member_beside_postgres(tmp_path_factory.mktemp("errors"), postgres, setup) as (ours, theirs):
+        ours.execute(f"set sluice.engine = '{ENGINE}'".encode())
+        yield ours, theirs
 
 
-@pytest.fixture(scope="module")
-def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
-    with local_member(tmp_path_factory.mktemp("errors")) as member, member.connect() as connection:
-        connection.execute(f"set sluice.engine = '{ENGINE}'")
-        prepare(connection)
-        yield connection
+@pytest.fixture
+def ours(both: tuple[Connection, Connection]) -> Connection:
+    return both[0]
 
 
-def prepare(connection: Connection) -> None:
-    connection.execute("set statement_timeout = '60s'")
-    for statement in (*TABLES, LOG):
-        connection.execute(statement.encode())
+@pytest.fixture
+def theirs(both: tuple[Connection, Connection]) -> Connection:
+    return both[1]
 
 
 def test_what_is_guarded_raises_no_error(ours: Connection, theirs: Connection) -> None:

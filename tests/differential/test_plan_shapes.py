@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from support.answers import Connection, ask
 from support.campaigns import long_seeds
-from support.local_member import local_member
+from support.member_beside_postgres import member_beside_postgres
 from support.plan_shapes import TABLES, Shapes
 from support.postgres_server import PostgresServer
 from support.query_oracles import judge
@@ -23,24 +23,21 @@ _LENGTH_MAX = 2500
 
 
 @pytest.fixture(scope="module")
-def theirs(postgres: PostgresServer) -> Iterator[Connection]:
-    with postgres.database("plan_shapes") as database, database.connect() as connection:
-        _prepare(connection)
-        yield connection
+def both(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Connection, Connection]]:
+    setup = ("set statement_timeout = '60s'", *TABLES)
+    with member_beside_postgres(tmp_path_factory.mktemp("shapes"), postgres, setup) as (ours, theirs):
+        ours.execute("set sluice.engine = local")
+        yield ours, theirs
 
 
-@pytest.fixture(scope="module")
-def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
-    with local_member(tmp_path_factory.mktemp("shapes")) as member, member.connect() as connection:
-        connection.execute("set sluice.engine = local")
-        _prepare(connection)
-        yield connection
+@pytest.fixture
+def ours(both: tuple[Connection, Connection]) -> Connection:
+    return both[0]
 
 
-def _prepare(connection: Connection) -> None:
-    connection.execute("set statement_timeout = '60s'")
-    for statement in TABLES:
-        connection.execute(statement.encode())
+@pytest.fixture
+def theirs(both: tuple[Connection, Connection]) -> Connection:
+    return both[1]
 
 
 @pytest.mark.parametrize("seed", [1, *long_seeds(range(2, 60))])

@@ -103,7 +103,7 @@ class ResultCache:
         self._held: WeightedLruCache[tuple[_Question, _States], _Result] = WeightedLruCache(
             _RESULTS_MOST, held_bytes, lambda _, result: result.weight, largest=held_bytes
         )
-        #: Questions by their hashes: whether they were executed as often as it takes; None: their results cannot be kept.
+        #: Questions by their hashes: how often they were executed; None: their results cannot be kept.
         self._seen: OrderedDict[int, int | None] = OrderedDict()
         self._answered = 0
 

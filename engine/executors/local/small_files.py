@@ -16,9 +16,9 @@ it: Parquet with few distinct values is a hundredth of the size. A table that wo
 once, and is not tried again while its files are the same.
 
 Rejected: results alone, which are kept too (`engine.executors.local.result_cache`), but are of no use to the next
-statement; DuckDB's caches of Parquet metadata and file
-contents (they save a tenth of a millisecond out of more than two); a view for each reader that the statement names (it
-would be bound twice, and statements over large files would pay for it).
+statement; DuckDB's caches of Parquet metadata and file contents (they save a tenth of a millisecond out of more than
+two); a view for each reader that the statement names (it would be bound twice, and statements over large files would
+pay for it).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from typing import Final
 
 from engine.common.sql_type import SqlType
 from engine.plan_ir.conjuncts import conjunction, conjuncts
-from engine.plan_ir.expr import Call, ColumnRef, Expr, IsDistinct, IsNull, Node, Relabel, Subquery
+from engine.plan_ir.expr import Call, ColumnRef, Expr, IsDistinct, IsNull, Node, Relabel, Subquery, references_to
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.join_groups import is_inner_join, order_by_links, take_apart
 from engine.plan_ir.logical import Evaluator, Join
@@ -104,7 +104,7 @@ class _Placement:
             return self._place_inside(replace(node, input=joined, filter=conjunction((*left, *group.rest))))
         if not group.rest and joined.columns == node.columns:
             return joined
-        emit = tuple(ColumnRef(column.type, column) for column in node.columns)
+        emit = references_to(node.columns)
         return self._place_inside(Evaluator(node.columns, joined, emit, conjunction(tuple(group.rest))))
 
     def _place_below(self, node: Node) -> Node:

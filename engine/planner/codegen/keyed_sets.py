@@ -18,7 +18,18 @@ from typing import Final
 from engine.common import sql_type as st
 from engine.contracts.query_id import EngineName
 from engine.plan_ir.conjuncts import conjunction
-from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, Function, Node, WindowCall
+from engine.plan_ir.expr import (
+    AggregateCall,
+    Call,
+    Column,
+    ColumnRef,
+    Const,
+    Expr,
+    Function,
+    Node,
+    WindowCall,
+    references_to,
+)
 from engine.plan_ir.logical import Aggregator, Evaluator, SetOperation, Window
 from engine.plan_ir.rewrite import rewrite_plan, walk_all
 from engine.sql.functions.comparison_keys import needs_key
@@ -60,7 +71,7 @@ def _group(node: SetOperation, fresh: Iterator[int]) -> Node:
     tests = (_equals(last, 0),) if node.kind == "except" else (_equals(first, 0), _equals(last, 1))
     counted = tuple(_copy(number, fresh))
     groups = Aggregator((*node.columns, *counted, first, last), both, rows, tuple(bounds), filter=conjunction(tests))
-    return Evaluator(node.columns, groups, _refs(node.columns))
+    return Evaluator(node.columns, groups, references_to(node.columns))
 
 
 def _of_side(node: Node, place: int, fresh: Iterator[int], *, numbered: bool) -> Node:
@@ -68,9 +79,11 @@ def _of_side(node: Node, place: int, fresh: Iterator[int], *, numbered: bool) ->
     if numbered:
         call = Call(_NUMBER, _row("row_number"), ())
         copies = Column(next(fresh), "number", _NUMBER)
-        node = Window((*node.columns, copies), node, (WindowCall(_NUMBER, call, _refs(node.columns), (), None),))
+        node = Window(
+            (*node.columns, copies), node, (WindowCall(_NUMBER, call, references_to(node.columns), (), None),)
+        )
     columns = (*_copy(node.columns, fresh), Column(next(fresh), "side", _SIDE))
-    return Evaluator(columns, node, (*_refs(node.columns), Const(_SIDE, place)))
+    return Evaluator(columns, node, (*references_to(node.columns), Const(_SIDE, place)))
 
 
 def _row(name: str, *args: t.PgType) -> Function:
@@ -88,7 +101,3 @@ def _copy(columns: tuple[Column, ...], fresh: Iterator[int]) -> tuple[Column, ..
 
 def _ref(column: Column) -> ColumnRef:
     return ColumnRef(column.type, column)
-
-
-def _refs(columns: tuple[Column, ...]) -> tuple[Expr, ...]:
-    return tuple(map(_ref, columns))

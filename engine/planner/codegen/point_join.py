@@ -14,14 +14,14 @@ conditions would drop. What else is above the tree does not matter.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from engine.catalog.model.objects import Table
 from engine.contracts.executor import OutputColumn
 from engine.contracts.output_cast import carrier_schema
 from engine.plan_ir.conjuncts import conjunction, conjuncts
-from engine.plan_ir.expr import ColumnRef, Expr, Node
+from engine.plan_ir.expr import Expr, Node, references_to
 from engine.plan_ir.logical import Evaluator, Join, Root, TableReader
 from engine.plan_ir.physical import Receive
 from engine.plan_ir.rewrite import rewrite_plan, walk_all
@@ -33,6 +33,7 @@ from engine.planner.codegen.point_read import (
     compared_columns,
     equality_of,
     is_plain,
+    names_of,
 )
 from engine.planner.codegen.scope import Compilation
 
@@ -118,7 +119,7 @@ def _step_after(
     found: Sequence[tuple[TableReader, PointStep]], reader: TableReader, pairs: Sequence[tuple[int, int]]
 ) -> tuple[TableReader, PointStep] | None:
     """Return the step of a reader whose key is in the rows of one of these; None if it has no such key."""
-    names = _names(reader)
+    names = names_of(reader)
     for number, (giver, _) in enumerate(found):
         for position, column in enumerate(giver.columns):
             for own, other in pairs:
@@ -129,14 +130,10 @@ def _step_after(
 
 def _own_equalities(reader: TableReader, compilation: Compilation) -> Iterator[Equality]:
     """Yield the equalities of a reader's filter."""
-    names = _names(reader)
+    names = names_of(reader)
     for part in conjuncts(reader.filter):
         if (equality := equality_of(part, names, compilation)) is not None:
             yield equality
-
-
-def _names(reader: TableReader) -> Mapping[int, str]:
-    return {column.id: name for column, name in zip(reader.columns, reader.names, strict=True)}
 
 
 def _step(reader: TableReader, given: tuple[Equality, ...], source: KeySource | None) -> PointStep:
@@ -149,11 +146,10 @@ def _step(reader: TableReader, given: tuple[Equality, ...], source: KeySource | 
 def _relation(reader: TableReader, number: int, given: Sequence[Equality], compilation: Compilation) -> Node:
     """Return the relation of a reader's rows, with what is left of its filter."""
     received = Receive(reader.columns, number)
-    names = _names(reader)
+    names = names_of(reader)
     rest = conjunction(
         tuple(part for part in conjuncts(reader.filter) if equality_of(part, names, compilation) not in given)
     )
     if rest is None:
         return received
-    emit = tuple(ColumnRef(column.type, column) for column in reader.columns)
-    return Evaluator(reader.columns, received, emit, rest)
+    return Evaluator(reader.columns, received, references_to(reader.columns), rest)

@@ -105,7 +105,7 @@ def describe_point_read(plan: Node, compilation: Compilation) -> PointRead | Non
         node = node.input
     if not isinstance(node, TableReader) or not isinstance(node.table, Table) or not is_plain(node.table, node):
         return None
-    names = {column.id: name for column, name in zip(node.columns, node.names, strict=True)}
+    names = names_of(node)
     columns = _emitted_names(emit, names, node)
     equalities = [equality_of(part, names, compilation) for part in conjuncts(node.filter)]
     if columns is None or not equalities:
@@ -116,6 +116,11 @@ def describe_point_read(plan: Node, compilation: Compilation) -> PointRead | Non
     types = {name: column.type for column, name in zip(node.columns, node.names, strict=True)}
     read = (*columns, *(equality.column for equality in found))
     return PointRead(node.table, found, columns, {name: types[name] for name in read}, limit)
+
+
+def names_of(reader: TableReader) -> Mapping[int, str]:
+    """Return the names that a reader's columns have in the table, by the ids of the columns."""
+    return {column.id: name for column, name in zip(reader.columns, reader.names, strict=True)}
 
 
 def _constant_limit(node: Limit) -> int | None:
@@ -156,11 +161,9 @@ def _emitted_names(
 
 def equality_of(condition: Expr, names: Mapping[int, str], compilation: Compilation) -> Equality | None:
     """Return `column = value`; None for a condition of another form. names: of the columns in the table, by their ids."""
-    if not isinstance(condition, Call) or condition.function.name != "=" or len(condition.args) != 2:
+    if (sides := _equal_sides(condition)) is None:
         return None
-    left, right = (arg.arg if isinstance(arg, Relabel) else arg for arg in condition.args)
-    if not isinstance(left, ColumnRef):
-        left, right = right, left
+    left, right = sides if isinstance(sides[0], ColumnRef) else sides[::-1]
     if not isinstance(left, ColumnRef) or left.column.id not in names or not _are_comparable(left.type, right.type):
         return None
     name = names[left.column.id]
@@ -177,12 +180,20 @@ def equality_of(condition: Expr, names: Mapping[int, str], compilation: Compilat
 
 def compared_columns(condition: Expr) -> tuple[int, int] | None:
     """Return the ids of the columns of `column = column`; None for a condition of another form."""
-    if not isinstance(condition, Call) or condition.function.name != "=" or len(condition.args) != 2:
+    if (sides := _equal_sides(condition)) is None:
         return None
-    left, right = (arg.arg if isinstance(arg, Relabel) else arg for arg in condition.args)
+    left, right = sides
     if isinstance(left, ColumnRef) and isinstance(right, ColumnRef) and _are_comparable(left.type, right.type):
         return left.column.id, right.column.id
     return None
+
+
+def _equal_sides(condition: Expr) -> tuple[Expr, Expr] | None:
+    """Return both sides of an equality, without relabelling; None for a condition of another form."""
+    if not isinstance(condition, Call) or condition.function.name != "=" or len(condition.args) != 2:
+        return None
+    left, right = (arg.arg if isinstance(arg, Relabel) else arg for arg in condition.args)
+    return left, right
 
 
 def _equality_with(name: str, value: Any) -> Equality | None:

@@ -27,9 +27,9 @@ from dataclasses import replace
 from typing import Final
 
 from engine.common import sql_type as st
-from engine.plan_ir.expr import AggregateCall, Column, ColumnRef, Const, Expr, Node
+from engine.plan_ir.expr import AggregateCall, Column, ColumnRef, Const, Expr, Node, references_to
 from engine.plan_ir.logical import Aggregator, Evaluator
-from engine.planner.distribute.assembly import Assembly, references_to
+from engine.planner.distribute.assembly import Assembly
 from engine.planner.distribute.flow import Equals, Flow
 from engine.planner.distribute.hashing import hash_class, hash_partition
 from engine.planner.distribute.partials import Stages, stages

@@ -17,7 +17,7 @@ from engine.catalog.model.objects import SystemTable
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Column, ColumnRef, Const, Node
+from engine.plan_ir.expr import Column, Const, Node
 from engine.plan_ir.logical import Evaluator, Sort, TableReader
 from engine.plan_ir.physical import (
     Edge,
@@ -253,7 +253,3 @@ def check_carriable(columns: Sequence[Column]) -> None:
     for column in columns:
         if not is_carriable(column):
             raise NotDistributable(f"values of type {column.type} do not cross between members")
-
-
-def references_to(columns: Sequence[Column]) -> tuple[ColumnRef, ...]:
-    return tuple(ColumnRef(column.type, column) for column in columns)

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from engine.plan_ir.conjuncts import conjuncts
-from engine.plan_ir.expr import Column, ColumnRef, Expr, IsDistinct, Node
+from engine.plan_ir.expr import Column, ColumnRef, Expr, IsDistinct, Node, references_to
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import Evaluator, Join
 from engine.plan_ir.predicates import has_subquery, is_equality
 from engine.plan_ir.volatility import is_volatile
-from engine.planner.distribute.assembly import Assembly, references_to
+from engine.planner.distribute.assembly import Assembly
 from engine.planner.distribute.flow import Flow
 from engine.planner.distribute.hashing import hash_class
 from wire.dataclass import dataclass

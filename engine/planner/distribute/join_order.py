@@ -29,14 +29,14 @@ from dataclasses import replace
 
 from engine.common import sql_type as st
 from engine.plan_ir.conjuncts import conjunction, conjuncts
-from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, Node, Or, Subquery
+from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, Node, Or, Subquery, references_to
 from engine.plan_ir.free_columns import free_columns, references
 from engine.plan_ir.join_groups import is_inner_join, take_apart
 from engine.plan_ir.logical import Evaluator, Join, JoinKind, TableReader
 from engine.plan_ir.predicates import has_subquery, is_equality
 from engine.plan_ir.rewrite import map_inputs
 from engine.plan_ir.volatility import is_volatile
-from engine.planner.distribute.assembly import Assembly, references_to
+from engine.planner.distribute.assembly import Assembly
 from engine.planner.distribute.colocated_join import find_keyed_reader, readings_of
 from engine.planner.distribute.narrow import narrow
 from engine.planner.distribute.replicated import is_read_whole

@@ -16,9 +16,10 @@ stage is still to come; and rows from Spark that its tasks cannot each write for
 from __future__ import annotations
 
 from engine.common import sql_type as st
+from engine.plan_ir.expr import references_to
 from engine.plan_ir.logical import Evaluator, Root
 from engine.plan_ir.physical import Mutation, SingleRouter, StagedChange
-from engine.planner.distribute.assembly import Assembly, references_to
+from engine.planner.distribute.assembly import Assembly
 from engine.planner.distribute.flow import Flow
 from wire.types import pg_types as t
 

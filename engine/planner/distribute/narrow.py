@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.plan_ir.expr import Column, Node
+from engine.plan_ir.expr import Column, Node, references_to
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import Aggregator, Evaluator, Join
 from engine.plan_ir.rewrite import expressions, map_inputs
 from engine.plan_ir.volatility import is_volatile
-from engine.planner.distribute.assembly import references_to
 
 
 def narrow(node: Node) -> Node:

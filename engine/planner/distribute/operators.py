@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.plan_ir.expr import Node
+from engine.plan_ir.expr import Node, references_to
 from engine.plan_ir.logical import (
     Aggregator,
     DistinctOn,
@@ -24,7 +24,7 @@ from engine.plan_ir.logical import (
 )
 from engine.plan_ir.rewrite import subplans
 from engine.planner.distribute.aggregates import aggregator
-from engine.planner.distribute.assembly import Assembly, references_to
+from engine.planner.distribute.assembly import Assembly
 from engine.planner.distribute.evaluators import evaluator
 from engine.planner.distribute.flow import Flow
 from engine.planner.distribute.joins import join

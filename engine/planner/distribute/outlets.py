@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
-from engine.plan_ir.expr import AggregateCall, Builder, Call, Column, ColumnRef, Expr, Function, Node
+from engine.plan_ir.expr import AggregateCall, Builder, Call, Column, ColumnRef, Expr, Function, Node, references_to
 from engine.plan_ir.logical import Evaluator, Limit, Ordering, Sort
 from engine.plan_ir.physical import Fragment, HashRouter, Mutation, Ordered, PhysicalPlan, RangeRouter
 from engine.plan_ir.rewrite import walk_all
@@ -72,7 +72,7 @@ def _with_extra(node: Node, carried: tuple[Column, ...], extra: Sequence[tuple[C
 
 def _function(name: str, columns: Sequence[Column], returns: t.PgType, build: Builder) -> Call:
     function = Function(name, "function", tuple(c.type.pg for c in columns), returns, build, strict=False)
-    return Call(st.of(returns), function, tuple(ColumnRef(c.type, c) for c in columns))
+    return Call(st.of(returns), function, references_to(columns))
 
 
 def _bucket_call(router: HashRouter | RangeRouter, target: Fragment) -> Expr:

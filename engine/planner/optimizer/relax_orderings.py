@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from engine.plan_ir.expr import AggregateCall, Column, ColumnRef, Expr, Node, Subquery, SubqueryKind
+from engine.plan_ir.expr import AggregateCall, Column, Expr, Node, Subquery, SubqueryKind, references_to
 from engine.plan_ir.logical import (
     Aggregator,
     Evaluator,
@@ -60,7 +60,7 @@ def _only(columns: tuple[Column, ...], node: Node) -> Node:
     """Return `node` with these of its columns: a Limit hides those that were there for ORDER BY alone."""
     if columns == node.columns:
         return node
-    return Evaluator(columns, node, tuple(ColumnRef(c.type, c) for c in columns))
+    return Evaluator(columns, node, references_to(columns))
 
 
 def _needs_input_order(node: Node, needed: bool) -> bool:

@@ -32,7 +32,18 @@ from engine.catalog.snapshot import Snapshot
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
 from engine.pg_catalog import SystemCatalog
-from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, Function, Node, with_type
+from engine.plan_ir.expr import (
+    AggregateCall,
+    Call,
+    Column,
+    ColumnRef,
+    Const,
+    Expr,
+    Function,
+    Node,
+    references_to,
+    with_type,
+)
 from engine.plan_ir.logical import Aggregator, Evaluator, Root, TableReader
 from engine.sql.functions.building import agg
 from engine.sql.functions.registry import registry
@@ -164,7 +175,7 @@ def sample_query(of: Meant, rows: int, wanted: int) -> Root:
         double = st.of(t.FLOAT8)
         part = Const(double, min(1.0, wanted * _MORE / rows))
         chance = Call(st.of(t.BOOL), less, (Call(double, random, ()), part))
-        node = Evaluator(reader.columns, reader, tuple(ColumnRef(c.type, c) for c in reader.columns), chance)
+        node = Evaluator(reader.columns, reader, references_to(reader.columns), chance)
     return Root(reader.columns, node)
 
 
