@@ -56,7 +56,7 @@ class DataRoots:
         if stores.is_remote(path):
             return stores.absolute(path)
         whole = os.path.normpath(self.base / os.path.expanduser(path))
-        fixed = Path(os.path.realpath(_before_magic(whole)))
+        fixed = Path(os.path.realpath(before_magic(whole)))
         if self.roots and not any(fixed.is_relative_to(os.path.realpath(root)) for root in self.roots):
             raise _outside(path)
         return whole
@@ -109,10 +109,10 @@ def listed_from(path: str) -> str:
     """Return the folder below which the files of an absolute path are looked for."""
     if stores.is_remote(path):
         return path.rpartition("/")[0] if path.lower().endswith(_ANY_SUFFIX) else path
-    return os.path.dirname(path) if os.path.isfile(path) else _before_magic(path)
+    return os.path.dirname(path) if os.path.isfile(path) else before_magic(path)
 
 
-def _before_magic(path: str) -> str:
+def before_magic(path: str) -> str:
     """Return the part of a glob before the folder of its first wildcard."""
     parts = Path(path).parts
     for index, part in enumerate(parts):

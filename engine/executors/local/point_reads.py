@@ -8,7 +8,8 @@ recently are evicted. The footers' bounds say in which row groups a value can be
 
 A read that needs a column which is not held runs in DuckDB. If it is the second one to need it, the column is decoded on a fragment
 thread meanwhile. So no read waits for a column to be decoded, and what is read once is not held. A file that may be replaced under
-its name is held by its size, times and inode, which are looked at for each read; one that changed a moment ago is not held.
+its name is held by its size, times and inode, which are looked at for each read; one that changed a moment ago is not held, and
+one that is not on a local disk is not looked at here.
 
 Where the columns that reads need are larger than `HELD_BYTES`, each would be evicted before it was needed again, and decoding
 would take more time than DuckDB's statements. So decoding is paid for: each read earns an amount of bytes that may be decoded, one
@@ -42,6 +43,7 @@ from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.contracts.output_cast import carry_array
 from engine.executors.local.row_group_columns import COLUMN_BYTES, Chunk, ColumnKey, HeldColumn, decode_columns
 from engine.executors.local.settled_files import state_of
+from engine.lakes.local_disks import are_local
 from engine.plan_ir.physical import relation_of
 from engine.planner.codegen.point_read import Equality, KeySource, PointRead, PointStep
 from engine.planner.optimizer.column_bounds import AllOf, Comparison
@@ -220,6 +222,8 @@ def _chunks_with(read: PointRead, wanted: _Wanted) -> Sequence[Chunk] | None:
     chunks: list[Chunk] = []
     looked_at = 0
     may_be_replaced = not read.table.has_log
+    if may_be_replaced and not are_local(read.table.files):
+        return None
     may_have = AllOf(tuple(Comparison(name, read.types[name], "=", value) for name, value in wanted))
     for file, stamp, groups in known_footers(read.table):
         state = state_of(file) if may_be_replaced else None

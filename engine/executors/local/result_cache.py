@@ -8,7 +8,7 @@ execution. So no result needs to be invalidated. One that nobody asks for any mo
 
 The key does not determine the rows of a statement that calls functions such as RANDOM or NOW, or whose files cannot be
 determined, or that reads the system catalog or inputs. Its result is not kept. Nor is one that is large, or was read
-while a file changed.
+while a file changed, or whose files are not on local disks, because the event loop's thread would wait for them.
 
 A result is kept at the second execution, so that a statement that is sent once costs a lookup of a number. Privileges
 are judged before an executor is asked, for each execution.
@@ -39,6 +39,7 @@ from engine.executors.local.statements import readers_of
 from engine.executors.local.udf import FUNCTIONS
 from engine.executors.local.work import LocalWork
 from engine.lakes.file_stamps import is_settled
+from engine.lakes.local_disks import are_local
 from engine.planner.codegen.files import plain_path
 
 #: Bytes of all results, and of one.
@@ -251,12 +252,14 @@ def _reads_known_files(work: LocalWork) -> bool:
 
 
 def _states(work: LocalWork) -> _States | None:
-    """Return the states of the files that a statement reads; None if a later change of one may not show in its state."""
-    files, states = _files(work), []
-    if files is None:
+    """Return the states of the files that a statement reads; None if a later change of one may not show in its state, or
+    one is not on a local disk.
+    """
+    known, states = _files(work), []
+    if known is None or not are_local(files := list(map(plain_path, known))):
         return None
     for file in files:
-        state = state_of(plain_path(file))
+        state = state_of(file)
         if state is None or not (state.is_settled and is_settled(state.inode_changed)):
             return None
         states.append(state)

@@ -12,8 +12,9 @@ sizes, modification times and inodes. These are checked at each execution; if th
 a column cannot be read, nothing is cached and the statement reads the file, because it may not need that column.
 
 The memory of a table is measured as the growth of DuckDB's tables once it has been made. File sizes say little about
-it: Parquet with few distinct values is a hundredth of the size. A table that would take most of the room is dropped at
-once, and is not tried again while its files are the same.
+it: Parquet with few distinct values is a hundredth of the size, and may be a millionth. So values are counted, and texts
+measured, before a table is made. A table that would take most of the room is not made, or dropped at once, and is not
+tried again while its files are the same.
 
 Rejected: results alone, which are kept too (`engine.executors.local.result_cache`), but are of no use to the next
 statement; DuckDB's caches of Parquet metadata and file contents (they save a tenth of a millisecond out of more than
@@ -37,6 +38,7 @@ from sqlglot import exp
 from engine.executors.local.database import LocalDatabase
 from engine.executors.local.settled_files import FileState, state_of
 from engine.executors.local.statements import Reader, over_tables, readers_of
+from engine.lakes.local_disks import look_up
 from engine.planner.codegen.files import plain_path
 from engine.sql.trees.dialects import to_sql
 from wire.dataclass import dataclass
@@ -46,6 +48,9 @@ _READER_BYTES: Final = 4 << 20
 _FILES: Final = 16
 _TABLE_BYTES: Final = 32 << 20
 _KEPT_BYTES: Final = 64 << 20
+#: Bytes of a value of fixed length, at most, and rows of a batch of what is asked about a file.
+_VALUE_BYTES: Final = 16
+_BATCH_ROWS: Final = 2048
 #: The limit of the total bytes of inputs.
 INPUT_BYTES: Final = 1 << 20
 _SEEN: Final = 512
@@ -81,6 +86,7 @@ class SmallFiles:
     def __init__(self, database: LocalDatabase) -> None:
         self._database = database
         self._lock = threading.Lock()
+        self._loading = threading.Lock()
         self._numbers = count(1)
         #: Readers that were requested before, and whether loading them is worth another try.
         self._seen: OrderedDict[Hashable, bool] = OrderedDict()
@@ -103,9 +109,11 @@ class SmallFiles:
         readers = readers_of(text, tree)
         if readers is None or not (held or readers):
             return None
+        named = [reader.files or tuple(parameters[reader.parameter]) for reader in readers]
+        look_up(plain_path(file) for files in named for file in files)
         kept: list[_Kept] = []
-        for reader in readers:
-            table = self._table(reader, parameters)
+        for reader, files in zip(readers, named, strict=True):
+            table = self._table(reader, files)
             if table is None:
                 self._give_up(kept)
                 return None
@@ -123,11 +131,10 @@ class SmallFiles:
         with self._lock:
             return {"small_tables": len(self._kept), "small_table_bytes": sum(k.bytes for k in self._kept.values())}
 
-    def _table(self, reader: Reader, parameters: Mapping[str, Any]) -> _Kept | None:
+    def _table(self, reader: Reader, files: tuple[str, ...]) -> _Kept | None:
         """Return the table that stands for the reader's files in their current state, and mark it as used; None if
         there is none.
         """
-        files = reader.files or tuple(parameters[reader.parameter])
         stamps = _stamps(files)
         if stamps is None or not all(stamp.is_settled for stamp in stamps):
             return None
@@ -138,36 +145,68 @@ class SmallFiles:
                 self._kept.move_to_end(key)
                 self._users[found.name] += 1
                 return found
-            if key not in self._seen:
-                self._seen[key] = True
-                if len(self._seen) > _SEEN:
-                    self._seen.popitem(last=False)
-                return None
-            return self._load(key, call, files, stamps) if self._seen[key] else None
+            is_worthwhile = self._seen[key] if key in self._seen else self._note_seen(key)
+        # One thread loads; others read their files meanwhile, and so does every thread while a disk does not answer.
+        if not is_worthwhile or not self._loading.acquire(blocking=False):
+            return None
+        try:
+            return self._load(key, call, files, stamps)
+        finally:
+            self._loading.release()
 
     def _load(self, key: Hashable, call: exp.Anonymous, files: tuple[str, ...], stamps: _Stamps) -> _Kept | None:
-        """Load the rows that the call reads into a table, mark it as used, and evict the least recently used ones.
-        Other threads wait meanwhile, which is short because the files are small.
-        """
-        name = f"small_{next(self._numbers)}"
+        """Load the rows that the call reads into a table, mark it as used, and evict the least recently used ones."""
         rows = exp.select("*").from_(exp.Table(this=call.copy()))
-        before = self._table_bytes()
         try:
-            self._change(exp.Create(this=exp.to_table(name), kind="TABLE", expression=rows))
+            table = self._make(rows, sum(stamp.size for stamp in stamps)) if self._is_small(rows) else None
         except duckdb.Error:
             # The statement reports the error, if it is affected.
-            del self._seen[key]
+            with self._lock:
+                self._seen.pop(key, None)
             return None
-        # Other statements may have dropped their stored inputs meanwhile; the table takes at least the size of its files.
-        table = _Kept(name, max(self._table_bytes() - before, sum(stamp.size for stamp in stamps)))
-        self._seen[key] = table.bytes <= _TABLE_BYTES
-        if _stamps(files) != stamps or not self._seen[key]:
-            self._drop(table)
+        if table is None or table.bytes > _TABLE_BYTES or _stamps(files) != stamps:
+            with self._lock:
+                self._seen[key] = table is not None and table.bytes <= _TABLE_BYTES
+            if table is not None:
+                self._drop(table)
             return None
-        self._kept[key] = table
-        self._users[table.name] = 1
-        self._make_room()
+        with self._lock:
+            self._kept[key] = table
+            self._users[table.name] = 1
+            self._make_room()
         return table
+
+    def _is_small(self, rows: exp.Select) -> bool:
+        """Return whether a table of these rows takes little memory, however little they take in their files: what is
+        compressed there, or stored once for many rows, is not so here. No more rows than a small table has are read.
+        """
+        columns = list(self._fetch(rows.limit(0)).schema)
+        most = _TABLE_BYTES // (_VALUE_BYTES * len(columns))
+        first = rows.limit(most + 1)
+        count = exp.select(exp.Count(this=exp.Star())).from_(first.subquery())
+        [found] = self._fetch(count)[0].to_pylist()
+        if found > most:
+            return False
+        long = [exp.column(column.name, quoted=True) for column in columns if not _is_fixed(column.type)]
+        if not long:
+            return True
+        lengths = [exp.Sum(this=exp.Length(this=exp.cast(column, "varchar"))) for column in long]
+        [measured] = self._fetch(exp.select(*lengths).from_(first.subquery())).to_pylist()
+        return bool(sum(filter(None, measured.values())) <= _TABLE_BYTES)
+
+    def _make(self, rows: exp.Select, file_bytes: int) -> _Kept:
+        name = f"small_{next(self._numbers)}"
+        before = self._table_bytes()
+        self._change(exp.Create(this=exp.to_table(name), kind="TABLE", expression=rows))
+        # Other statements may have dropped their stored inputs meanwhile; the table takes at least the size of its files.
+        return _Kept(name, max(self._table_bytes() - before, file_bytes))
+
+    def _note_seen(self, key: Hashable) -> bool:
+        """Note that a reader is requested for the first time. It is not loaded yet."""
+        self._seen[key] = True
+        if len(self._seen) > _SEEN:
+            self._seen.popitem(last=False)
+        return False
 
     def _make_room(self) -> None:
         held = sum(table.bytes for table in self._kept.values())
@@ -190,6 +229,14 @@ class SmallFiles:
         finally:
             self._database.give_back(cursor, healthy=True)
 
+    def _fetch(self, query: exp.Query) -> pa.Table:
+        """Return the rows of a query."""
+        cursor = self._database.borrow("UTC")
+        try:
+            return cursor.run(query.sql("duckdb"), (), _BATCH_ROWS).read_all()
+        finally:
+            self._database.give_back(cursor, healthy=True)
+
     def _change(self, statement: exp.Expression) -> None:
         cursor = self._database.borrow("UTC")
         try:
@@ -201,6 +248,11 @@ class SmallFiles:
         with self._lock:
             for table in kept:
                 self._users[table.name] -= 1
+
+
+def _is_fixed(typ: pa.DataType) -> bool:
+    """Return whether the values of a type take few bytes, the same for each."""
+    return bool(pa.types.is_primitive(typ) or pa.types.is_decimal(typ))
 
 
 def _stamps(files: tuple[str, ...]) -> _Stamps | None:

@@ -24,6 +24,7 @@ from engine.catalog.model.objects import Relation, Table
 from engine.common.weighted_lru_cache import CacheFigures
 from engine.contracts.sessions import ResultColumn
 from engine.lakes.foreign_files import refresh
+from engine.lakes.local_disks import are_local, look_up, paths_of
 from engine.pg_catalog import is_system
 from engine.plan_ir.logical import Root, TableReader
 from engine.plan_ir.requirements import Requirement
@@ -163,6 +164,7 @@ class PlannedQuery:
         """Compute the cached properties that each execution needs, on the thread that planned the query, so that no
         walk of the plan blocks other sessions.
         """
+        look_up(self.paths)
         _ = (
             self.size,
             self.files,
@@ -179,6 +181,7 @@ class PlannedQuery:
         """Return whether the files of its tables are still those for which it was planned. Blocks on listings of
         folders.
         """
+        look_up(self.paths)
         return all(refresh(table) is table for table in self.tables)
 
     @functools.cached_property
@@ -187,9 +190,19 @@ class PlannedQuery:
         return sum(len(table.files) for table in self.tables)
 
     @functools.cached_property
+    def paths(self) -> tuple[str, ...]:
+        """The paths that `fresh` and a compilation look at."""
+        return paths_of(self.tables)
+
+    @functools.cached_property
     def lists_many(self) -> bool:
         """Whether `fresh` lists many files, or reads a log."""
         return lists_many(self.tables)
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether `fresh` may take long: it looks at many files, or at some that are not on local disks."""
+        return self.lists_many or not are_local(self.paths)
 
     @functools.cached_property
     def size(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +11,7 @@ from engine.catalog.snapshot import TEMPORARY
 from engine.contracts.materialized_results import BatchesStream, StreamExecution
 from engine.contracts.sessions import Execution, Prepared
 from engine.lakes.foreign_files import refresh
+from engine.lakes.local_disks import are_local, look_up, paths_of
 from engine.plan_ir.requirements import Requirement
 from engine.runtime.planning_pool import SHORT_CHARACTERS
 from engine.session.context.statement_cache import lists_many
@@ -62,12 +63,17 @@ class PlannedMutation:
 
     def fresh(self) -> bool:
         """Return whether the files of its tables are still those for which it was bound."""
-        return all(refresh(relation) is relation for relation in self.reads if isinstance(relation, Table))
+        look_up(paths_of(self._tables))
+        return all(refresh(table) is table for table in self._tables)
 
     @property
-    def lists_many(self) -> bool:
-        """Whether `fresh` takes long, because it lists many files."""
-        return lists_many(relation for relation in self.reads if isinstance(relation, Table))
+    def may_wait(self) -> bool:
+        """Whether `fresh` may take long: it looks at many files, or at some that are not on local disks."""
+        return lists_many(self._tables) or not are_local(paths_of(self._tables))
+
+    @property
+    def _tables(self) -> Sequence[Table]:
+        return [relation for relation in self.reads if isinstance(relation, Table)]
 
 
 async def plan_mutation(

@@ -205,7 +205,7 @@ class SessionChanges:
         digits = digits_of(prepared.parameters, arguments)
         if planned.key is not None and planned.key == self._key(digits, planned.read_by):
             fresh = planned.fresh
-            if await self._engine.planning.run(fresh) if planned.lists_many else fresh():
+            if await self._engine.planning.run(fresh) if planned.may_wait else fresh():
                 return planned
         found = await self._plan(statement, types, digits, planned.read_by)
         self._keep_direct(statement, types, found)

@@ -70,7 +70,9 @@ async def _compile_names(
                 _note_compiled(session, planned, found)
                 return found
     plan, bindings = bound()
-    query = await compile_aside(engine, plan, terms, bindings, sizes=PlanSizes(planned.size, planned.files))
+    query = await compile_aside(
+        engine, plan, terms, bindings, sizes=PlanSizes(planned.size, planned.files, planned.paths)
+    )
     note_custom(planned, query, terms)
     _note_compiled(session, planned, query, time.monotonic() - begun)
     if key is not None and not _awaits_footers(query):

@@ -121,7 +121,7 @@ async def _compile(
     if engine.config.topology is not None:
         return None
     try:
-        sizes = PlanSizes(planned.size, planned.files)
+        sizes = PlanSizes(planned.size, planned.files, planned.paths)
         query = await compile_aside(engine, plan, terms, replace(bindings, parameters=NO_VALUES), sizes=sizes)
     except (ValueNeeded, SqlError):
         return None

@@ -184,10 +184,10 @@ async def plan(
 
 
 async def _is_fresh(engine: SessionServices, planned: PlannedQuery) -> bool:
-    """Return whether the files are still those for which the query was planned. If they are many, the check blocks no
-    other session.
+    """Return whether the files are still those for which the query was planned. If that may take long, the check blocks
+    no other session.
     """
-    return await engine.planning.run(planned.fresh) if planned.lists_many else planned.fresh()
+    return await engine.planning.run(planned.fresh) if planned.may_wait else planned.fresh()
 
 
 def _holds(session: SessionContext, planned: PlannedQuery, now: Hashable) -> bool:

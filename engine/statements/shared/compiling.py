@@ -4,8 +4,8 @@ A plan of ordinary size is compiled at once, within a millisecond. A driver's qu
 hundred nodes, with functions that become long expressions, and takes tens of milliseconds; a plan of tens of thousands
 of nodes, from a statement with a long list of values or a thousand conditions, takes tenths of a second. The event loop
 would answer no client during that time, so such a plan is compiled on an operation thread, and so is the text that its
-engine will need. The same applies to a plan over many files, whose footers may have to be read, and to one with long
-parameter values, each of which becomes a part of the plan.
+engine will need. The same applies to a plan over many files, whose footers may have to be read, to one over
+files that are not on local disks, and to one with long parameter values, each of which becomes a part of the plan.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from engine.catalog.model.objects import Table
 from engine.common.depth import bounded_depth
 from engine.common.value_sizes import are_long
 from engine.contracts.mesh import MembersNow
+from engine.lakes.local_disks import are_local, look_up, paths_of
 from engine.plan_ir import logical
 from engine.plan_ir.physical import StagedChange
 from engine.plan_ir.rewrite import size, walk_all
@@ -38,16 +39,22 @@ _HERE_FILES: Final = 32
 
 
 class PlanSizes(NamedTuple):
-    """The sizes of a plan: the number of its nodes, and the number of its tables' files."""
+    """The sizes of a plan: the number of its nodes, and the number of its tables' files. paths: those that compiling it
+    looks at.
+    """
 
     nodes: int
     files: int
+    paths: tuple[str, ...]
 
 
 def sizes_of(plan: logical.Root) -> PlanSizes:
-    """Count the nodes of a plan, and the files of its tables."""
-    readers = (node.table for node in walk_all(plan) if isinstance(node, logical.TableReader))
-    return PlanSizes(size(plan), sum(len(table.files) for table in readers if isinstance(table, Table)))
+    """Count the nodes of a plan, and the files of its tables. May block."""
+    readers = [node.table for node in walk_all(plan) if isinstance(node, logical.TableReader)]
+    tables = [table for table in readers if isinstance(table, Table)]
+    paths = paths_of(tables)
+    look_up(paths)
+    return PlanSizes(size(plan), sum(len(table.files) for table in tables), paths)
 
 
 async def compile_aside(
@@ -70,7 +77,8 @@ async def compile_aside(
     if sizes is None:
         sizes = await engine.planning.run(functools.partial(sizes_of, plan))
     nodes = sizes.nodes
-    if nodes <= _HERE_NODES and sizes.files <= _HERE_FILES and not are_long(bindings.parameters.values()):
+    is_short = nodes <= _HERE_NODES and sizes.files <= _HERE_FILES and not are_long(bindings.parameters.values())
+    if is_short and are_local(sizes.paths):
         with bounded_depth():
             return compile_now()
 

@@ -29,6 +29,7 @@ from engine.executors.local import result_cache
 from engine.executors.local.result_cache import HELD_BYTES, RESULT_BYTES, UNSTABLE, ResultCache
 from engine.executors.local.work import LocalWork
 from engine.lakes import file_stamps
+from engine.lakes.local_disks import look_up
 from engine.sql.functions.registry import load
 
 Client = psycopg.Connection[tuple[Any, ...]]
@@ -354,6 +355,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_not_kept(tmp_path: Path) ->
     path = tmp_path / "f.parquet"
     write(path, 1)
     settle()
+    look_up([str(path)])
     cache = ResultCache()
     work = LocalWork(f"SELECT n FROM READ_PARQUET(['{path}']) AS t", pa.schema([("n", pa.int64())]), 2048)
     batch = pa.RecordBatch.from_pydict({"n": [1]})

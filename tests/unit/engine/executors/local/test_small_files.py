@@ -169,6 +169,17 @@ def test_long_texts_count_as_memory_of_their_table(tmp_path: Path, small: SmallF
     assert small._table_bytes() == 0
 
 
+def test_rows_are_measured_before_a_table_is_made(tmp_path: Path, small: SmallFiles) -> None:
+    long = pa.DictionaryArray.from_arrays(pa.array(np.zeros(50_000, np.int32)), pa.array(["x" * 100_000]))
+    many = pa.array(np.zeros(small_files._TABLE_BYTES // 16 + 1, np.int64))
+    for name, values in (("long", long), ("many", many)):
+        path = write_aged(tmp_path / f"{name}.parquet", pa.table({"n": values}))
+        assert os.path.getsize(path) < small_files._READER_BYTES
+        statement = total(path).replace("SUM", "COUNT")
+        assert [small.place(statement, {}, ()) for _ in range(3)] == [None] * 3
+    assert next(small._numbers) == 1
+
+
 def test_inputs_run_there_if_they_are_small(small: SmallFiles) -> None:
     text = 'SELECT SUM("t0"."n") AS "s" FROM "edge_1" AS "t0"'
     found = small.place(text, {}, [numbers(1)])
