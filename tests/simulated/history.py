@@ -282,7 +282,9 @@ class History:
 
 def read_file(path: Path) -> WrittenFile:
     """Read a complete file."""
-    numbers = pq.read_table(path, columns=["a"]).column("a").to_pylist()
+    # `read_table` takes five times as long, for what it prepares to read many files.
+    with pq.ParquetFile(path) as file:
+        numbers = file.read(columns=["a"]).column("a").to_pylist()
     return WrittenFile(zlib.crc32(path.read_bytes()), tuple(numbers))
 
 

@@ -94,12 +94,10 @@ class StorageRun:
     def _work(self) -> None:
         for _ in range(self._members):
             self._start(self.chance.choice((1, 2, 3)))
-        while self.stage.steps < _STEPS and any(not a.name.endswith("publisher") for a in self.stage.actors):
-            before = list(self.stage.actors)
-            self.stage.resume_one()
-            for actor in before:
-                if actor.over and actor.error is not None:
-                    raise actor.error
+        while self.stage.steps < _STEPS and not all(actor.is_publisher for actor in self.stage.actors):
+            actor = self.stage.resume_one()
+            if actor is not None and actor.over and actor.error is not None:
+                raise actor.error
             self._mishap()
 
     def _rest(self) -> None:
