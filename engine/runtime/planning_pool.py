@@ -22,7 +22,7 @@ import functools
 import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar, cast
 
 from engine.catalog.store.request_clock import asked_now
 from engine.common.disposal import frames_of, take_apart
@@ -141,7 +141,7 @@ class PlanningPool:
             ended = functools.partial(self._finish_work, work, release)
             future.add_done_callback(functools.partial(_tell, asyncio.get_running_loop(), ended))
         try:
-            return await asyncio.wrap_future(future)
+            return (await asyncio.wrap_future(future)).take()
         except asyncio.CancelledError:
             work.interrupted = True
             self._interrupted += 1
@@ -164,14 +164,38 @@ class PlanningPool:
             )
 
 
-def _run_work(work: StatementWork, call: Callable[[], T]) -> T:
+class _Outcome(Generic[T]):
+    """The result or the error of a work. It is taken out of here, because the futures that bring it to the session are
+    cycles: the trees that the error's frames refer to would exist until a collection.
+    """
+
+    def __init__(self, result: T | None, error: SqlError | None) -> None:
+        self._result = result
+        self._error = error
+
+    def take(self) -> T:
+        """Return the result, or raise the error. Called once."""
+        result, error = self._result, self._error
+        self._result = self._error = None
+        if error is None:
+            return cast("T", result)
+        try:
+            raise error
+        finally:
+            del error
+
+
+def _run_work(work: StatementWork, call: Callable[[], T]) -> _Outcome[T]:
     try:
         with work_scope(work):
-            return call()
+            return _Outcome(call(), None)
     except SqlError as error:
+        frames = frames_of(error)
         if work.steps > _SHORT_STEPS:
-            take_apart(frames_of(error))
-        raise
+            take_apart(frames)
+        # They refer to this call's frame.
+        frames.clear()
+        return _Outcome(None, error)
 
 
 def _tell(loop: asyncio.AbstractEventLoop, call: Callable[[], None], _ended: Future[T] | None = None) -> None:
