@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from engine.plan_ir.expr import Node
@@ -22,35 +23,48 @@ class WithItem:
 
 def with_ctes(items: Sequence[WithItem], body: Node) -> Node:
     """Add WITH items to a body: items that are read more than once in a With, items that are read once inlined at
-    their reader.
+    their reader. An item reads itself and earlier ones only. Each plan is walked once, however many items follow it.
     """
-    kept: list[Cte] = []
+    reads = _count_readers(body)
+    inlined: set[int] = set()
+    used: list[Cte] = []
     for item in reversed(items):
-        plans = [body, *(c.plan for c in kept), *(c.step for c in kept if c.step is not None)]
-        count = sum(_readers(plan, item.cte.id) for plan in plans)
-        if count == 0:
+        cte = item.cte
+        if (count := reads[cte.id]) == 0:
             continue
-        if count == 1 and item.materialized is not True and item.cte.step is None:
-            body = _inline(body, item.cte)
-            kept = [_inlined_cte(c, item.cte) for c in kept]
+        used.insert(0, cte)
+        if count == 1 and item.materialized is not True and cte.step is None:
+            inlined.add(cte.id)
+        reads += _count_readers(cte.plan)
+        if cte.step is not None:
+            reads += _count_readers(cte.step)
+    plans: dict[int, Node] = {}
+    kept: list[Cte] = []
+    for cte in used:
+        whole = _inline_in(cte, plans)
+        if cte.id in inlined:
+            plans[cte.id] = whole.plan
         else:
-            kept.insert(0, item.cte)
+            kept.append(whole)
+    body = _inline(body, plans)
     return With(body.columns, tuple(kept), body) if kept else body
 
 
-def _readers(plan: Node, cte: int) -> int:
-    return sum(isinstance(node, CteReader) and node.cte == cte for node in walk_all(plan))
+def _count_readers(plan: Node) -> Counter[int]:
+    return Counter(node.cte for node in walk_all(plan) if isinstance(node, CteReader))
 
 
-def _inline(plan: Node, cte: Cte) -> Node:
+def _inline_in(cte: Cte, plans: Mapping[int, Node]) -> Cte:
+    step = None if cte.step is None else _inline(cte.step, plans)
+    return replace(cte, plan=_inline(cte.plan, plans), step=step)
+
+
+def _inline(plan: Node, plans: Mapping[int, Node]) -> Node:
+    """Put the plans of items, by their numbers, in place of their readers."""
+
     def put(node: Node) -> Node:
-        if isinstance(node, CteReader) and node.cte == cte.id:
-            return Evaluator(node.columns, cte.plan, pass_through(cte.plan.columns))
+        if isinstance(node, CteReader) and (found := plans.get(node.cte)) is not None:
+            return Evaluator(node.columns, found, pass_through(found.columns))
         return node
 
-    return rewrite_plan(plan, put)
-
-
-def _inlined_cte(kept: Cte, cte: Cte) -> Cte:
-    step = None if kept.step is None else _inline(kept.step, cte)
-    return replace(kept, plan=_inline(kept.plan, cte), step=step)
+    return rewrite_plan(plan, put) if plans else plan

@@ -8,6 +8,7 @@ from typing import TypeVar
 import pytest
 from support.binding_ground import TestCatalog, bind
 
+from engine.common.interrupts import StatementWork, work_scope
 from engine.plan_ir.expr import AggregateCall, And, Call, Coalesce, ColumnRef, Node, Subquery, WindowCall
 from engine.plan_ir.free_columns import free_columns
 from engine.plan_ir.logical import (
@@ -233,6 +234,29 @@ def test_a_cte_that_nobody_reads_is_only_checked(catalog: TestCatalog) -> None:
     assert not every(bind("with a as (select n_name from nation) select 1", catalog).plan, TableReader)
     with pytest.raises(UndefinedColumn):
         bind("with a as (select nosuch from nation) select 1", catalog)
+
+
+def test_ctes_that_read_one_another(catalog: TestCatalog) -> None:
+    plan = bind(
+        "with a as (select 1 x), b as (select * from a), c as (select * from b), d as (select * from c, c as c2),"
+        " unread as (select * from d), e as (select * from d) select * from e",
+        catalog,
+    ).plan
+    (kept,) = only(plan, With).ctes
+    assert not every(kept.plan, CteReader)
+    assert [reader.cte for reader in every(plan, CteReader)] == [kept.id] * 2
+
+
+def test_each_cte_is_walked_once(catalog: TestCatalog) -> None:
+    """Each of a chain that is put in place is a part of the next one."""
+
+    def steps(length: int) -> int:
+        links = ", ".join(f"a{i} as (select * from a{i - 1})" for i in range(1, length))
+        with work_scope(work := StatementWork()):
+            bind(f"with a0 as (select 1 x), {links} select * from a{length - 1}", catalog)
+        return work.steps
+
+    assert steps(400) < 3 * steps(200)
 
 
 def test_a_recursive_cte(catalog: TestCatalog) -> None:
