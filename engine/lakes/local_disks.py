@@ -1,4 +1,4 @@
-"""Which paths lie on local disks, so that the event loop's thread may look at them.
+"""Finds out which paths lie on local disks, so that the event loop's thread may look at them.
 
 A call that looks at a file of a network file system, or of one that a process serves, waits as long as its server does
 not answer, and cannot be interrupted. On the event loop's thread it would stop the whole member. So code that looks at
