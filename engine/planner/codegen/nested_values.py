@@ -138,7 +138,7 @@ class _Writer:
             tree = _without_zero(tree)
         from engine.sql.functions import jsons
 
-        return jsons.key_text("local", typed_as_text("local", tree, typ, _of_type(typ), "cast"), typ)
+        return jsons.key_text("local", typed_as_text("local", tree, typ, _of_type(typ), "key"), typ)
 
 
 def _without_zero(text: exp.Expression) -> exp.Expression:

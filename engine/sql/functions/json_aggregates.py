@@ -66,7 +66,7 @@ def _part(name: str) -> exp.Expression:
 
 def _key(engine: EngineName, key: Expr) -> exp.Expression:
     check_key(key.type)
-    shown = key_text(engine, typed_as_text(engine, _part("f0"), key.type, key, "cast"), key.type)
+    shown = key_text(engine, typed_as_text(engine, _part("f0"), key.type, key, "key"), key.type)
     wrong = raises(engine, "22023", "field name must not be null")
     return sql(engine, "CASE WHEN $1 IS NULL THEN $2 ELSE $3 END", shown, wrong, quote_json(engine, shown))
 

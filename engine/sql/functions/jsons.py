@@ -302,7 +302,7 @@ def _build_object(engine: EngineName, args: Sequence[exp.Expression], call: Call
     for place in range(0, len(args), 2):
         key, value = call.args[place], call.args[place + 1]
         check_key(key.type)
-        shown = key_text(engine, as_text(engine, args[place], key, "cast"), key.type)
+        shown = key_text(engine, as_text(engine, args[place], key, "key"), key.type)
         words = f"argument {place + 1} cannot be null"
         wrong = raises(
             engine, "22023", words if name.startswith("json_") else f"argument {place + 1}: key must not be null"

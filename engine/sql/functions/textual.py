@@ -1,9 +1,10 @@
 """Values of any type as text, inside templates: the conversion that concat, format, array_to_string, to_json and `||`
 need.
 
-PostgreSQL has two renderings. The *cast* to text is the result of `x::text`; the *output* form is the one that a client
-sees, which differs for booleans only (`t` and `f`). Both come from the cast rows of the function table, so that there
-is one rendering of each type.
+PostgreSQL has several renderings. The *cast* to text is the result of `x::text`; the *output* form is the one that a
+client sees, which differs for booleans (`t` and `f`) and for inet (no mask of a single address). A *key* of a JSON
+object is the output form, but of a boolean the cast. All come from the cast rows of the function table, so that there
+is one source for each type.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ TEXTUAL = (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSO
 _STYLED = (t.TSRANGE, t.TSTZRANGE, t.DATERANGE, t.TSMULTIRANGE, t.TSTZMULTIRANGE, t.DATEMULTIRANGE)
 #: Types carried as a text that differs from the text that clients see.
 _WRITTEN = (*_STYLED, t.TSQUERY, t.JSONPATH)
-Rendering = Literal["cast", "output"]
+Rendering = Literal["cast", "output", "key"]
 
 
 def apply(engine: EngineName, function: Function, args: list[exp.Expression], call: Call) -> exp.Expression:
@@ -53,7 +54,9 @@ def typed_as_text(
     from engine.sql.functions.registry import registry
 
     declared = t.ANYARRAY if typ.pg.is_array else t.RECORD if typ.pg.is_row else typ.pg
-    cast = registry().find_cast(typ.pg, t.TEXT) or registry().find_cast(declared, t.TEXT)
+    # The cast of an inet to name is its output.
+    result = t.NAME if typ.pg is t.INET and rendering != "cast" else t.TEXT
+    cast = registry().find_cast(typ.pg, result) or registry().find_cast(declared, t.TEXT)
     if cast is None:
         raise FeatureNotSupported(f"not supported: {typ} as text")
     operand = value if value.type == typ else ColumnRef(typ, Column(-1, "element", typ))

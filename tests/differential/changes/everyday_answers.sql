@@ -135,3 +135,11 @@ select qty, sum(qty) over (partition by qty in (select max(p) over (partition by
 select max(t.qty), bool_and(exists (select min(t.qty) over (partition by i.p) from s i)) from s t group by p order by 1;
 -- An aggregate of constants whose FILTER reads an outer query.
 select i, (select max(z.c) filter (where e.i > 1) from (select 5 as c from s) z), (select sum(z.c + e.i) from (select 5 as c from s) z) from e order by 1;
+-- Only the cast of an inet to text has the mask of a single address.
+create table ip (a inet, b cidr, n name);
+insert into ip values ('::7', '10.0.0.0/8', 'x'), ('1.2.3.4', '1.2.3.4/32', null), ('1.2.3.4/24', '::1', 'y');
+select a::text, array[a]::text, array[a]::text[], array[b]::text, row(a, b)::text, to_json(a), to_jsonb(b), json_build_object(a, b), jsonb_build_object(a, true) from ip;
+select concat(a, b), a || 'x', format('%s %s', a, b), quote_literal(a), array_to_string(array[a], ','), array_to_json(array[a]), row_to_json(ip), ip::text from ip;
+select array_agg(a)::text, array_agg(a)::text[], json_agg(a), json_object_agg(a, b), concat_ws(',', max(a), min(a)), array_to_string(array_agg(a), ';') from ip;
+select array['1.2.3.4'::inet]::text, row('::1'::inet)::text, concat('1.2.3.4'::inet), to_json('1.2.3.4'::inet), '1.2.3.4'::inet || '';
+select (a + 1)::text, array[a + 1]::text, array[broadcast(a)]::text, lower(a::text), a::char(5), json_build_object(true, a, n, 1) from ip where n is not null;
