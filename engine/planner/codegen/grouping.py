@@ -96,8 +96,11 @@ def _with_plain_arguments(calls: Sequence[AggregateCall], block: Block) -> tuple
     calls = [
         guard_arguments(call_, block.scope) if is_hard else call_ for call_, is_hard in zip(calls, hard, strict=True)
     ]
-    args = (arg for call_ in compress(calls, hard) for arg in call_.args if _is_computed(arg))
-    block, plain = computed_below(block, "arg", [(arg, render(arg, block.scope)) for arg in dict.fromkeys(args)])
+    args: list[Expr] = []
+    for arg in (arg for call_ in compress(calls, hard) for arg in call_.args if _is_computed(arg)):
+        if arg not in args:  # array constants have no hash
+            args.append(arg)
+    block, plain = computed_below(block, "arg", [(arg, render(arg, block.scope)) for arg in args])
 
     def with_plain(call_: AggregateCall) -> AggregateCall:
         order = tuple(replace(item, expr=plain(item.expr)) for item in call_.order_by)

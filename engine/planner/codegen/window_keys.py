@@ -1,18 +1,18 @@
-"""Keys of windows (PARTITION BY, ORDER BY) that DuckDB does not accept as expressions.
+"""Keys of windows (PARTITION BY, ORDER BY) and offsets of their frames that DuckDB does not accept as expressions.
 
 DuckDB treats every expression that may raise an error as one that differs at each evaluation, as `random()` does, and
-refuses such keys. It also refuses keys with a subquery that has a window of its own. They are computed in a derived
-table, whose columns are accepted as keys.
+refuses such keys. It also refuses keys and offsets with a subquery that has a window of its own. They are computed in
+a derived table, whose columns are accepted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
-from engine.plan_ir.expr import Expr, Subquery, WindowCall
+from engine.plan_ir.expr import Expr, FrameBound, Subquery, WindowCall
 from engine.plan_ir.logical import Window
 from engine.plan_ir.rewrite import walk_all
 from engine.plan_ir.volatility import is_volatile
@@ -30,17 +30,27 @@ def below(block: Block, calls: Sequence[WindowCall]) -> tuple[Block, Sequence[Wi
         tree = render(key, block.scope)
         if not any(key == known for known, _ in keys) and (is_volatile(key) or may_raise(tree) or _has_window(key)):
             keys.append((key, tree))
+    for offset in (offset for call in calls for offset in _offsets(call)):
+        if not any(offset == known for known, _ in keys) and _has_window(offset):
+            keys.append((offset, render(offset, block.scope)))
     if not keys:
         return block, calls
     block, moved = computed_below(block, "key", keys)
-    return block, [
-        replace(
-            call,
-            partition_by=tuple(map(moved, call.partition_by)),
-            order_by=tuple(replace(item, expr=moved(item.expr)) for item in call.order_by),
-        )
-        for call in calls
-    ]
+    return block, [_with_columns(call, moved) for call in calls]
+
+
+def _with_columns(call: WindowCall, moved: Callable[[Expr], Expr]) -> WindowCall:
+    """Return the call with keys and offsets replaced by `moved`, which returns other expressions as they are."""
+
+    def bound(given: FrameBound) -> FrameBound:
+        return given if given.offset is None else replace(given, offset=moved(given.offset))
+
+    return replace(
+        call,
+        partition_by=tuple(map(moved, call.partition_by)),
+        order_by=tuple(replace(item, expr=moved(item.expr)) for item in call.order_by),
+        frame=call.frame and replace(call.frame, start=bound(call.frame.start), end=bound(call.frame.end)),
+    )
 
 
 def may_raise(tree: exp.Expression) -> bool:
@@ -56,3 +66,8 @@ def _has_window(key: Expr) -> bool:
 def _keys(call: WindowCall) -> Iterator[Expr]:
     yield from call.partition_by
     yield from (item.expr for item in call.order_by)
+
+
+def _offsets(call: WindowCall) -> Iterator[Expr]:
+    if call.frame is not None:
+        yield from (bound.offset for bound in (call.frame.start, call.frame.end) if bound.offset is not None)

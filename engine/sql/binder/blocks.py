@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.plan_ir.expr import Column, ColumnRef, Expr, Node
+from engine.plan_ir.expr import Column, ColumnRef, Const, Expr, FieldRef, Node, Row
 from engine.plan_ir.logical import Evaluator, Limit, Ordering
 from engine.sql.binder.scope import NOBODYS, BindContext, Rows, Sources
 from wire.dataclass import dataclass
@@ -51,6 +51,15 @@ def refer(column: Column) -> ColumnRef:
 def pass_through(columns: Sequence[Column]) -> tuple[Expr, ...]:
     """Return references to the columns, to be emitted unchanged."""
     return tuple(refer(c) for c in columns)
+
+
+def row_items(row: Expr) -> tuple[Expr, ...]:
+    """Return the fields of a record as expressions."""
+    if isinstance(row, Row):
+        return row.items
+    if isinstance(row, Const) and row.value is None:
+        return tuple(Const(typ, None, position=row.position) for _name, typ in row.type.fields)
+    return tuple(FieldRef(typ, row, i, position=row.position) for i, (_name, typ) in enumerate(row.type.fields))
 
 
 def filter_rows(node: Node, condition: Expr) -> Node:

@@ -18,7 +18,7 @@ from sqlglot import exp
 from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, GroupingCall, Node, WindowCall
 from engine.plan_ir.logical import Aggregator
 from engine.plan_ir.rewrite import map_operands
-from engine.sql.binder import set_returning
+from engine.sql.binder import object_names, set_returning
 from engine.sql.binder.blocks import emit_column, extend_columns, refer
 from engine.sql.binder.known_exprs import KnownExprs
 from engine.sql.binder.levels import (
@@ -204,7 +204,9 @@ class _Collected:
         return found
 
     def _change(self, part: Expr, depth: int) -> Expr | None:
-        if (depth == 0 or isinstance(part, ColumnRef)) and not isinstance(part, Const):
+        # In subqueries PostgreSQL finds no keys but columns. The name of an object is a subquery over its OID only here.
+        findable = depth == 0 or isinstance(part, ColumnRef) or part.type.pg is t.OID
+        if findable and not isinstance(part, Const):
             for expr, key in zip(self._exprs, self.keys, strict=True):
                 if _same(part, expr):
                     return ColumnRef(part.type, key)
@@ -289,12 +291,14 @@ def _primary_keys(group: GroupBy, scope: Scope) -> list[PrimaryKey]:
 
 def _same(part: Expr, key: Expr) -> bool:
     """Return whether an expression is the group key. It may have been relabelled, as varchar is to text, which costs
-    nothing. A cast that differs in its type only is another cast.
+    nothing, or as regclass is to oid. A cast that differs in its type only is another cast.
     """
     if is_same(part, key):
         return True
     if isinstance(part, ColumnRef):
         return isinstance(key, ColumnRef) and part.column == key.column
+    if part.type.pg is t.OID and object_names.is_object(key.type.pg):
+        return replace(part, type=key.type) == key
     if part.type.pg is not t.TEXT or key.type.pg is not t.VARCHAR:
         return False
     return not (isinstance(key, Call) and key.function.kind == "cast") and replace(part, type=key.type) == key

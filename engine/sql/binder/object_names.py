@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.common import sql_type as st
-from engine.plan_ir.expr import AggregateCall, Call, Const, Expr, Row, WindowCall
+from engine.common.sql_type import SqlType, element_type
+from engine.plan_ir.expr import AggregateCall, Call, Case, Const, Expr, IsNull, Row, WindowCall
 from engine.sql.binder import inlined, regnames
+from engine.sql.binder.blocks import row_items
 from engine.sql.binder.scope import Scope, Source, SourceColumn
 from engine.sql.parser.lexical.positions import cursor
 from wire.errors import FeatureNotSupported
@@ -131,6 +133,25 @@ def is_object(pg: t.PgType) -> bool:
     return (t.element_of(pg) if pg.is_array else pg) in _NAMES
 
 
+def shows_objects(typ: SqlType) -> bool:
+    """Return whether values of a type, its elements, or fields of a record are shown as names."""
+    if typ.pg.is_array:
+        return shows_objects(element_type(typ))
+    return is_object(typ.pg) or (typ.pg.is_row and any(shows_objects(field) for _, field in typ.fields))
+
+
+def shown_type(typ: SqlType) -> SqlType:
+    """Return the type of `with_object_names` of an expression of a type that shows objects. Raises FeatureNotSupported
+    for an array of records.
+    """
+    if typ.pg.is_array and not is_object(typ.pg):
+        raise FeatureNotSupported("not supported: arrays of records with names of objects")
+    if typ.pg.is_row:
+        fields = tuple((name, shown_type(field) if shows_objects(field) else field) for name, field in typ.fields)
+        return replace(typ, pg=t.RECORD, fields=fields)
+    return st.of(t.array_of(t.TEXT) if typ.pg.is_array else t.TEXT)
+
+
 def is_unnamed(expr: Expr) -> bool:
     """Return whether an expression is of an object type, or of an array of one, and its name has yet to be looked up.
     Names of built-in types are known at once.
@@ -166,17 +187,19 @@ def name_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
 
 def with_object_names(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
     """Return an expression that is to be converted to text with objects replaced by their names, also inside a row."""
-    if isinstance(expr, Row):
-        items = tuple(with_object_names(binder, item, scope) for item in expr.items)
-        fields = tuple((name, item.type) for (name, _), item in zip(expr.type.fields, items, strict=True))
-        return (
-            replace(expr, items=items, type=replace(expr.type, pg=t.RECORD, fields=fields))
-            if items != expr.items
-            else expr
-        )
+    if expr.type.pg.is_row:
+        return _with_named_fields(binder, expr, scope) if shows_objects(expr.type) else expr
     if is_unnamed(expr):
         return name_of(binder, expr, scope)
     return binder.as_output(expr) if expr.type.pg in t.REG_TYPES else expr
+
+
+def _with_named_fields(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
+    items = tuple(with_object_names(binder, item, scope) for item in row_items(expr))
+    row = Row(shown_type(expr.type), items, position=expr.position)
+    if isinstance(expr, Row):
+        return row
+    return Case(row.type, ((IsNull(st.of(t.BOOL), expr, whole=True), Const(row.type, None)),), row)
 
 
 def relation_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:

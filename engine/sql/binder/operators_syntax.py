@@ -39,10 +39,11 @@ from engine.plan_ir.expr import (
     gather_items,
 )
 from engine.sql.binder import literals, object_names, parameter_lists
+from engine.sql.binder.blocks import row_items
 from engine.sql.binder.levels import is_set_returning
 from engine.sql.binder.row_values import RowValues
 from engine.sql.binder.scope import Scope
-from engine.sql.binder.values import bind_row_items, row_items
+from engine.sql.binder.values import bind_row_items
 from engine.sql.binder.wide_numerics import apply_operator
 from engine.sql.functions.arrays import quantified_operator
 from engine.sql.parser.lexical.positions import cursor, position

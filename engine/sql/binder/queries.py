@@ -9,7 +9,6 @@ from dataclasses import replace
 from sqlglot import exp
 
 from engine.catalog.model.objects import View
-from engine.common import sql_type as st
 from engine.plan_ir.expr import Column, Const, Expr, Node
 from engine.plan_ir.logical import Evaluator, Root
 from engine.sql.binder import object_names
@@ -19,8 +18,6 @@ from engine.sql.binder.scope import BindContext, Scope
 from engine.sql.binder.seen import SeenCatalog
 from engine.sql.binder.with_items import WithItem, with_ctes
 from wire.dataclass import dataclass
-from wire.errors import FeatureNotSupported
-from wire.types import pg_types as t
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +51,13 @@ class QueryBinder:
         """Replace output columns of type regtype, regclass and their kin by names. Clients receive their original
         type.
         """
-        if not any(object_names.is_object(column.type.pg) for column in plan.columns):
-            return plan
         named = {
-            column.id: self.context.new_column(
-                column.name, st.of(t.array_of(t.TEXT) if column.type.pg.is_array else t.TEXT)
-            )
+            column.id: self.context.new_column(column.name, object_names.shown_type(column.type))
             for column in plan.columns
-            if object_names.is_object(column.type.pg)
+            if object_names.shows_objects(column.type)
         }
+        if not named:
+            return plan
         # Nothing else passes, so that an aggregate of which pg_typeof needs the type only counts as unused.
         used = {c.id for c in plan.columns if c.id not in named} | {key.column.id for key in plan.requirement}
         kept = [c for c in plan.input.columns if c.id in used]
@@ -79,9 +74,7 @@ class QueryBinder:
             defined = object_names.without_argument(node.emit[node.columns.index(column)])
             if isinstance(defined, Const) and not object_names.is_unnamed(defined) and not defined.type.pg.is_array:
                 return self.expressions.as_output(defined)
-        if object_names.is_unnamed(refer(column)):
-            return object_names.name_of(self.expressions, refer(column), Scope(self.context, self))
-        raise FeatureNotSupported(f"not supported: {column.type} of a value that is not constant")
+        return object_names.with_object_names(self.expressions, refer(column), Scope(self.context, self))
 
     def bind_subquery(self, tree: exp.Expression, scope: Scope) -> tuple[Node, tuple[str, ...]]:
         """Bind a query nested in an expression of `scope`; see `engine.sql.binder.scope.QueryBinder`."""

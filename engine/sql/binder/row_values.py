@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from engine.common import sql_type as st
 from engine.plan_ir.expr import And, Case, Const, Expr, IsNull, Not, Or, ParamRef, Row
 from engine.sql.binder import literals
-from engine.sql.binder.values import row_items
+from engine.sql.binder.blocks import row_items
 from wire.dataclass import dataclass
 from wire.errors import DatatypeMismatch
 from wire.types import pg_types as t

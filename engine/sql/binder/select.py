@@ -15,13 +15,12 @@ from sqlglot import exp
 from engine.plan_ir.expr import Column, Expr, Node
 from engine.plan_ir.logical import Aggregator, DistinctOn, Limit, Ordering, OrderKey
 from engine.sql.binder import from_clause, row_locks, set_returning, sorting, windows
-from engine.sql.binder.blocks import Bound, extend_columns, filter_rows, project, refer
+from engine.sql.binder.blocks import Bound, extend_columns, filter_rows, project, refer, row_items
 from engine.sql.binder.grouping import GroupBy, add_aggregator, bind_group_by, is_grouped
 from engine.sql.binder.labels import label
 from engine.sql.binder.levels import check_no_sets, check_no_windows, check_plain
 from engine.sql.binder.scope import Scope, SourceColumn
 from engine.sql.binder.sorting import SortItem, Target, find_target
-from engine.sql.binder.values import row_items
 from engine.sql.parser.lexical.positions import cursor, leftmost, position
 from wire.dataclass import dataclass
 from wire.errors import InvalidColumnReference, SqlSyntaxError, WindowingError

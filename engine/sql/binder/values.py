@@ -17,8 +17,9 @@ from sqlglot import exp
 
 from engine.common import sql_type as st
 from engine.common.sql_type import MAX_DIMENSIONS, SqlType, array_type, element_type
-from engine.plan_ir.expr import ArrayOf, Call, Case, Coalesce, Const, Expr, FieldRef, ParamRef, Row, with_type
+from engine.plan_ir.expr import ArrayOf, Call, Case, Coalesce, Const, Expr, ParamRef, Row, with_type
 from engine.sql.binder import domains, literals, object_names
+from engine.sql.binder.blocks import row_items
 from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.coercion import common
 from engine.sql.binder.scope import Scope, Source
@@ -115,15 +116,6 @@ def bind_field(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> 
     if arg.type.pg is not t.RECORD:
         raise UndefinedColumn(f'column "{name}" not found in data type {arg.type.pg.sql_name}', position=at)
     raise UndefinedColumn(f'could not identify column "{name}" in record data type', position=at)
-
-
-def row_items(row: Expr) -> tuple[Expr, ...]:
-    """Return the fields of a record as expressions."""
-    if isinstance(row, Row):
-        return row.items
-    if isinstance(row, Const) and row.value is None:
-        return tuple(literals.null(typ, row.position) for _name, typ in row.type.fields)
-    return tuple(FieldRef(typ, row, i, position=row.position) for i, (_name, typ) in enumerate(row.type.fields))
 
 
 # -- arrays and rows -------------------------------------------------------------------------------------------------

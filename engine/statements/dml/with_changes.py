@@ -92,7 +92,7 @@ class _Parts:
         if self._recursive:
             _require_not_recursive(name, item, change)
         self._note(change)
-        bound = bind_mutation(replace(change, with_=self._with(change.with_)), self._make_context())
+        bound = bind_mutation(replace(change, with_=self._with(change.with_)), self._make_context(), is_item=True)
         table = self._tables[name] = _returned_rows(name, bound, len(self.changes) + 1)
         self.changes.append((bound, table))
         if bound.columns is None:

@@ -143,3 +143,26 @@ select concat(a, b), a || 'x', format('%s %s', a, b), quote_literal(a), array_to
 select array_agg(a)::text, array_agg(a)::text[], json_agg(a), json_object_agg(a, b), concat_ws(',', max(a), min(a)), array_to_string(array_agg(a), ';') from ip;
 select array['1.2.3.4'::inet]::text, row('::1'::inet)::text, concat('1.2.3.4'::inet), to_json('1.2.3.4'::inet), '1.2.3.4'::inet || '';
 select (a + 1)::text, array[a + 1]::text, array[broadcast(a)]::text, lower(a::text), a::char(5), json_build_object(true, a, n, 1) from ip where n is not null;
+-- Objects (regclass, regtype) are shown as names, in RETURNING and in rows too.
+create table o (id int, o int8);
+insert into o values (1, 4), (2, null), (3, 1259), (4, 1259) returning o::regclass, row(id, o::regclass);
+update o set o = 1247 where id = 1 returning id, o::regclass, array[o::regclass], 'int4'::regtype, pg_typeof(o);
+delete from o where id = 1 returning o::regclass, o::regclass::text, null::regclass;
+create table rc (r regclass, t regtype);
+insert into rc values ('pg_class', 'int4'), (null, null) returning r, t, r::text, (r, t), tableoid::regclass;
+update rc set t = 'text' where t is not null returning r, t, pg_typeof(r);
+with x as (insert into rc values ('pg_type', 'date') returning r, t) select r, t, r::oid, t::text, row(r, x.t) from x;
+select r, row(r, t), ((rc).r, 1), row(row(t), null::regtype), array[r, null] from rc order by rc.r;
+select row('int4'::regtype), row('pg_class'::regclass, 1), row(null::regclass);
+select x.id, y.p from o x left join (select row(r, 1) as p from rc where r = 'pg_class'::regclass) y on x.id = 3 order by 1;
+select o::regclass::text, o::regclass::text || 'x', count(*) from o group by o::regclass order by 3, 1;
+select o::regclass::text, count(*), grouping(o::regclass) from o group by rollup(o::regclass) order by 3, 2, 1;
+select o::regclass, sum(id) over (partition by o::regclass::text) from o group by o::regclass, id having o::regclass::text <> 'x' order by o::regclass::text;
+-- DISTINCT aggregates of a subquery with a constant array; frames whose offset is a subquery with a window.
+select count(distinct o::regclass::text), max(o::regclass::text), count(o::regclass) from o;
+select count(distinct (select array_position(array['4', '1259'], v.o::text))), count(distinct (select array_position(array['4', '1259'], v.o::text))), max(id) from o v;
+select id, count(*) over (order by id rows between (select max(r) from (select row_number() over () r from o limit 2) q) preceding and current row) from o order by 1;
+select id, sum(id) over (order by id rows between current row and (select rank() over (order by id desc) from o order by id limit 1) following) from o order by 1;
+select id, count(*) over (order by id groups between (select count(*) over () from o limit 1) - 3 preceding and (select row_number() over () from o limit 1) following) from o order by 1;
+select id, sum(id) over (order by id range between (select min(c) from (select count(*) over () c from o) q) preceding and current row), sum(id) over (order by id) from o order by 1;
+select id, count(*) over (order by id rows between (select -row_number() over () from o limit 1) preceding and current row) from o order by 1;

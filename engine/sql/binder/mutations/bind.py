@@ -13,6 +13,7 @@ from engine.plan_ir.volatility import is_volatile
 from engine.sql.binder.common_tables import bind_with
 from engine.sql.binder.handlers import query_binder
 from engine.sql.binder.mutations import insert, merge, rewrite
+from engine.sql.binder.mutations.outcome import with_names_of_objects
 from engine.sql.binder.queries import QueryBinder
 from engine.sql.binder.scope import BindContext, RowLock, Scope
 from engine.sql.binder.with_items import WithItem, with_ctes
@@ -34,8 +35,10 @@ class BoundMutation:
     locks: tuple[RowLock, ...] = ()
 
 
-def bind_mutation(statement: MutationStatement, context: BindContext) -> BoundMutation:
+def bind_mutation(statement: MutationStatement, context: BindContext, *, is_item: bool = False) -> BoundMutation:
     """Bind a whole statement. Positions in errors count from the beginning of its text.
+
+    is_item: it is an item of WITH, whose RETURNING gives objects (regclass ...) as they are, not as names.
 
     Raises SqlError of every kind that PostgreSQL's analysis raises; FeatureNotSupported for features that Sluice lacks.
     """
@@ -44,14 +47,16 @@ def bind_mutation(statement: MutationStatement, context: BindContext) -> BoundMu
         scope = Scope(context, binder)
         ctes = bind_with(binder, statement.with_, scope) if statement.with_ is not None else []
         plan, names = _bind(binder, statement, scope)
-        if ctes:
-            plan = _with(ctes, plan)
         columns = None
         if statement.returning:
             columns = tuple(
                 ResultColumn(name, column.type, *context.origins.get(column.id, (0, 0)))
                 for name, column in zip(names, plan.columns, strict=True)
             )
+        if not is_item:
+            plan = with_names_of_objects(binder, plan)
+        if ctes:
+            plan = _with(ctes, plan)
         return BoundMutation(plan, columns, context.parameters.finish(), tuple(context.row_locks))
 
 

@@ -8,6 +8,7 @@ RETURNING may fail for a row that the statement does not concern.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -17,7 +18,7 @@ from engine.common import sql_type as st
 from engine.plan_ir.expr import Case, Coalesce, Column, ColumnRef, Const, Expr, Node
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import Evaluator, Forbidden, Mutate, MutateKind, Ordering
-from engine.sql.binder import select
+from engine.sql.binder import object_names, select
 from engine.sql.binder.blocks import emit_column, pass_through, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.target import Target, checks, row_source
@@ -118,6 +119,27 @@ def complete_change(
         fresh=change.fresh,
     )
     return plan, tuple(names)
+
+
+def with_names_of_objects(binder: QueryBinder, plan: Mutate) -> Mutate:
+    """Replace RETURNING's columns of type regtype, regclass and their kin by names, as
+    `QueryBinder.with_names_of_objects` does. plan: a MUTATE of `complete_change`.
+    """
+    top = plan.input
+    named: dict[int, Column] = {}
+    for column in plan.columns:
+        if object_names.shows_objects(column.type):
+            named[column.id] = binder.context.new_column(column.name, object_names.shown_type(column.type))
+    if not named or not isinstance(top, Evaluator):
+        return plan
+    scope = Scope(binder.context, binder)
+    emit = [
+        object_names.with_object_names(binder.expressions, expr, scope) if column.id in named else expr
+        for column, expr in zip(top.columns, top.emit, strict=True)
+    ]
+    columns = tuple(named.get(column.id, column) for column in top.columns)
+    shown = tuple(named.get(column.id, column) for column in plan.columns)
+    return replace(plan, columns=shown, input=replace(top, columns=columns, emit=tuple(emit)))
 
 
 def _columns_above(change: Change, returns: bool) -> tuple[Column, ...]:

@@ -18,10 +18,11 @@ from sqlglot import exp
 from engine.catalog.model.objects import TableColumn
 from engine.common.sql_type import SqlType, element_type, of
 from engine.plan_ir.expr import Const, Expr, Row, with_type
+from engine.sql.binder.blocks import row_items
 from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.mutations.target import is_default, within_domain
 from engine.sql.binder.scope import Scope
-from engine.sql.binder.values import bind_index, make_array, row_items
+from engine.sql.binder.values import bind_index, make_array
 from engine.sql.parser.lexical.positions import cursor, position
 from wire.errors import DatatypeMismatch, FeatureNotSupported, UndefinedColumn
 from wire.types import pg_types as t

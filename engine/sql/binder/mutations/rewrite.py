@@ -29,7 +29,7 @@ from engine.plan_ir.predicates import has_subquery
 from engine.plan_ir.rewrite import expressions, walk_all
 from engine.plan_ir.volatility import is_volatile
 from engine.sql.binder import from_clause, from_items
-from engine.sql.binder.blocks import filter_rows, pass_through, refer
+from engine.sql.binder.blocks import filter_rows, pass_through, refer, row_items
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.generated import compute_generated, forbid_value, with_generated
 from engine.sql.binder.mutations.outcome import Change, complete_change
@@ -48,7 +48,7 @@ from engine.sql.binder.mutations.target import (
 )
 from engine.sql.binder.mutations.updatable_views import find_target
 from engine.sql.binder.scope import Scope, Source, Sources
-from engine.sql.binder.values import bind_row_items, row_items
+from engine.sql.binder.values import bind_row_items
 from engine.sql.parser.lexical.positions import cursor, position
 from engine.sql.parser.nodes.statements import Assignment, Delete, MutationStatement, Update
 from wire.errors import FeatureNotSupported, GeneratedAlways, SqlSyntaxError
