@@ -246,6 +246,10 @@ class _Collected:
 
     def _aggregate(self, call: AggregateCall) -> Expr:
         check_aggregate(call, self._scope)
+        if call.function.kind == "ordered_set":
+            for arg in call.args:
+                detail = "Direct arguments of an ordered-set aggregate must use only grouped columns."
+                self._check(replace_parts(arg, self._change), detail)
         known = self._known.find(call)
         if known is not None and not _is_volatile(call):
             return refer(self.columns[known])
@@ -268,7 +272,7 @@ class _Collected:
             self.grouping_columns.append(self._context.new_column("grouping", call.type))
         return refer(self.grouping_columns[self.groupings.index(tuple(indexes))])
 
-    def _check(self, expr: Expr) -> None:
+    def _check(self, expr: Expr, detail: str | None = None) -> None:
         """Check that no ungrouped column is left (check_ungrouped_columns)."""
         for column, depth in own_columns(expr, self._scope):
             name = self._scope.describe(column.column)
@@ -277,7 +281,7 @@ class _Collected:
                 if depth
                 else f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function'
             )
-            raise GroupingError(message, position=cursor(column.position))
+            raise GroupingError(message, detail=detail, position=cursor(column.position))
 
 
 def _primary_keys(group: GroupBy, scope: Scope) -> list[PrimaryKey]:

@@ -441,7 +441,38 @@ def _null_fraction(engine: EngineName, value: exp.Expression) -> exp.Expression:
     return _piece(engine, "CASE WHEN count($1) < 0 THEN max($1) END", value)
 
 
+def _sorted_values(
+    engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall
+) -> dict[str, exp.Expression]:
+    """Build the parts of a percentile that no aggregate of the engine computes: the sorted values (`listed`), the number
+    of those that are not null (`counted`), and the fraction, which is the same for all rows of a group.
+    """
+    assert isinstance(call, AggregateCall)
+    direction = "DESC" if call.order_by[0].descending else "ASC"
+    wrong = "RAISE('22003', 'percentile value ' || CAST($1 AS VARCHAR) || ' is not between 0 and 1')"
+    return {
+        "listed": _piece(engine, f"list_sort(array_agg($1), '{direction}', 'NULLS LAST')", args[1]),
+        "counted": _piece(engine, "count($1)", args[1]),
+        # The test of $2 gives the aggregate a column of its own query where the fraction is an outer column.
+        "fraction": _piece(
+            engine, f"max(CASE WHEN $1 < 0 OR $1 > 1 THEN {wrong} WHEN $2 IS NULL THEN $1 ELSE $1 END)", *args
+        ),
+    }
+
+
+def _is_computed(engine: EngineName, call: Call | AggregateCall) -> bool:
+    """Return whether the local engine computes the fraction: its own percentiles take constants only."""
+    return engine == "local" and not isinstance(call.args[0], Const)
+
+
 def _continuous(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    if _is_computed(engine, call):
+        at = "(($1).fraction * (($1).counted - 1))"
+        low, high = (f"list_extract(($1).listed, CAST({end}({at}) AS BIGINT) + 1)" for end in ("floor", "ceil"))
+        share = f"({at} - floor({at}))"
+        text = f"CASE WHEN {share} = 0 THEN {low} ELSE {low} + {share} * ({high} - {low}) END"
+        values = pack(engine, _sorted_values(engine, args, call))
+        return bound(engine, "values__", values, lambda found: sql(engine, text, found))
     _check_fraction(call)
     if is_null(args[0]):
         return _null_fraction(engine, args[1])
@@ -487,10 +518,19 @@ def _between(engine: EngineName, ends: exp.Expression) -> exp.Expression:
 
 def _discrete(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """Build percentile_disc. Spark's own takes only numbers and returns doubles, so a sorted list is used there."""
-    _check_fraction(call)
     assert isinstance(call, AggregateCall)
     (item,) = call.order_by
     _check_sorts(engine, "percentile_disc", item.expr.type)
+    if _is_computed(engine, call):
+        text = "list_extract(($1).listed, CAST(greatest(ceil(($1).fraction * ($1).counted), 1) AS BIGINT))"
+        values = pack(engine, _sorted_values(engine, args, call))
+        return bound(
+            engine,
+            "values__",
+            values,
+            lambda found: sql(engine, f"CASE WHEN ($1).fraction IS NOT NULL THEN {text} END", found),
+        )
+    _check_fraction(call)
     if is_null(args[0]):
         return _null_fraction(engine, args[1])
     if engine == "local":
