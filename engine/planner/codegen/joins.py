@@ -115,6 +115,9 @@ def _left_side(block: Block, node: Join) -> Block:
     block.order = []
     nullable = node.kind in ("right", "full")
     fits = block.source is not None and not block.volatile and (not nullable or _is_bare(block))
+    if block.where and node.kind != "inner" and _has_subquery(node.condition):
+        # DuckDB does not push a WHERE below such a join: it would test the condition for rows that the filter excludes.
+        fits = False
     if node.lateral and fits:
         tested = () if node.condition is None else references(node.condition)
         outer = {c.id for c in (*free_columns(node.right), *tested)}

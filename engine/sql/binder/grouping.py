@@ -295,13 +295,16 @@ def _primary_keys(group: GroupBy, scope: Scope) -> list[PrimaryKey]:
 
 def _same(part: Expr, key: Expr) -> bool:
     """Return whether an expression is the group key. It may have been relabelled, as varchar is to text, which costs
-    nothing, or as regclass is to oid. A cast that differs in its type only is another cast.
+    nothing, as name is to text, or as regclass is to oid. A cast that differs in its type only is another cast.
     """
     if is_same(part, key):
         return True
     if isinstance(part, ColumnRef):
         return isinstance(key, ColumnRef) and part.column == key.column
-    if part.type.pg is t.OID and object_names.is_object(key.type.pg):
+    relabelled = (part.type.pg is t.OID and object_names.is_object(key.type.pg)) or (
+        part.type.pg is t.TEXT and key.type.pg is t.NAME
+    )
+    if relabelled:
         return replace(part, type=key.type) == key
     if part.type.pg is not t.TEXT or key.type.pg is not t.VARCHAR:
         return False

@@ -194,3 +194,20 @@ select g, percentile_disc(0.5 + 0) within group (order by v), grouping(g) from p
 select percentile_cont(0.5 + 0.1) within group (order by v::numeric / 3), percentile_cont(0.5 + 0.1) within group (order by fr) from pf;
 select percentile_disc(random()) within group (order by v) is not null from pf;
 select id, x.p from pf a, lateral (select percentile_cont(a.fr) within group (order by b.v) p from pf b where b.g = a.g) x order by 1;
+-- The condition of an outer join with a subquery is tested for the rows that WHERE leaves.
+create table oj (id int, d date, s text, z int);
+insert into oj values (1, '2024-02-01', 'x', 0), (4, '1999-12-31', '3', 2), (5, '2024-01-01', '7', 1);
+create table ok (k int);
+insert into ok values (1), (2);
+select o.id, v.k from (select * from oj where id = 4) o left join (values (1)) v(k) on s::int > 5 or (select false);
+select o.id, v.k from (select * from oj where id = 4) o left join (values (1)) v(k) on case when s::int > 5 then (select false) else z = 2 end;
+select o.id, u.k from (select * from oj where z > 0) o left join ok u on 10 / z > 0 and u.k in (select z from oj) order by 1, 2;
+select o.id, u.k from (select * from oj where s ~ '^\d+$') o left join ok u on s::int > 0 and exists (select 1 from oj where oj.z = u.k) order by 1, 2;
+select o.id, u.k from ok u right join (select * from oj where z > 0) o on 10 / z > 5 and u.k = (select max(z) from oj) order by 1, 2;
+select o.id, u.k, w.k from oj o join ok u on o.z = u.k left join ok w on 10 / o.z > 5 and w.k = (select max(z) from oj) where o.z > 0 order by 1, 2;
+select o.id, u.k from oj o left join ok u on u.k = (select max(z) from oj) and 10 / o.z > 1 where o.z > 0 order by 1, 2;
+select o.id, x.k from (select * from oj where z > 0) o left join lateral (select k from ok u where u.k = o.z) x on 10 / o.z > 5 and x.k in (select k from ok) order by 1;
+-- A key cast to name, as text.
+create table kn (c text);
+insert into kn values ('b'), ('a'), ('b');
+select c::name::text, count(*) from kn group by c::name order by c::name;
