@@ -22,7 +22,7 @@ _DEPTH_MAX: Final = 6400
 _TOKEN: Final = re.compile(
     r"[ \t\n\r]*(?:(?P<punctuation>[{}\[\],:])"
     r'|(?P<string>"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")'
-    r"|(?P<number>-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?![A-Za-z0-9_.+\-])"
+    r"|(?P<number>(?>-?(?:0|[1-9][0-9]*)(?:\.[0-9]+|(?!\.))(?:[eE][+-]?[0-9]+)?))(?![^\0-/:-@[-^`{-\x7f])"
     r"|(?P<word>true|false|null)(?![A-Za-z0-9_])"
     r"|(?P<end>\Z))"
 )
@@ -30,7 +30,9 @@ _BLANK: Final = re.compile(r"[ \t\n\r]*")
 #: The text that PostgreSQL quotes in an error if no token begins: the characters of a number or a word, else one
 #: character. All characters beyond ASCII belong to words, so the patterns list the excluded ASCII characters: a range
 #: to the end of Unicode would take `re` milliseconds to compile.
-_WRONG_NUMBER: Final = re.compile(r"[0-9-][^\0-*,/:-@[-^`{-\x7f]*")
+_WRONG_NUMBER: Final = re.compile(
+    r"(?=[0-9-])-?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?[^\0-/:-@[-^`{-\x7f]*"
+)
 _WRONG_WORD: Final = re.compile(r"[^\0-/:-@[-^`{-\x7f]+|.", re.DOTALL)
 _STRING_START: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
 _ESCAPE: Final = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')

@@ -211,3 +211,14 @@ select o.id, x.k from (select * from oj where z > 0) o left join lateral (select
 create table kn (c text);
 insert into kn values ('b'), ('a'), ('b');
 select c::name::text, count(*) from kn group by c::name order by c::name;
+-- The token that is no json.
+select '2024-01-01'::jsonb;
+select '{"a":2024-01-01}'::json;
+select '192.168.1.1'::json;
+select '1.'::json;
+select '1e-'::json;
+select '[1-2]'::json;
+select '1.5x'::json;
+select '-abc'::json;
+select '00.5'::json;
+select '[1.5,2e3,-0,0.0,-1.5E+10,1E400]'::json, '[1.5,2e3,-0,0.0,-1.5E+10]'::jsonb;
