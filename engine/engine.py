@@ -75,7 +75,7 @@ class Engine:
         self.commits = CommitQueue(self.store, self.pools.submit_operation)
         self.planning = self.pools.planning
         self.parser = StatementParser(self.planning)
-        self.executors = Executors(config, listener, self.mesh)
+        self.executors = Executors(config, listener, self.mesh, self.background)
         self.spark = self.executors.spark
         self._compactor = Compactor(self, config.compact_after)
         self._stalls = self.pools.watch_stalls(self.executors.local.post)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from engine.common.shielded import closed_in_turn
+from engine.common.supervised import Background
 from engine.contracts.mesh import Members
 from engine.contracts.query_id import EngineName
 from engine.exchange.listener import DataListener
@@ -14,6 +15,7 @@ from engine.executors.engine_config import EngineConfig
 from engine.executors.executor import Executor
 from engine.executors.local.executor import LocalExecutor
 from engine.executors.spark.executor import SparkExecutor
+from engine.executors.spark.watch import SparkWatch
 
 #: The folder of spool files, in the member's own folder.
 _SPOOL: Final = "spool"
@@ -21,13 +23,14 @@ _SPOOL: Final = "spool"
 
 class Executors:
     """See the module's docstring. listener: the listener that Spark's tasks connect to. mesh: the members that may share
-    one Spark.
+    one Spark. background: the member's supervisors.
     """
 
-    def __init__(self, config: EngineConfig, listener: DataListener, mesh: Members) -> None:
+    def __init__(self, config: EngineConfig, listener: DataListener, mesh: Members, background: Background) -> None:
         self.spooler = Spooler(config.private / _SPOOL)
         self.local = LocalExecutor(config)
         self.spark = SparkExecutor(config.spark, config.private, listener=listener, spooler=self.spooler, mesh=mesh)
+        self._watch = SparkWatch(config.spark, self.spark.application, background.supervise("spark"))
         self._named: dict[EngineName, Executor] = {"local": self.local, "spark": self.spark}
 
     def find(self, name: EngineName) -> Executor:
@@ -37,6 +40,7 @@ class Executors:
         """Prepare the executors. Spark starts in the background."""
         for executor in self._named.values():
             await executor.start()
+        self._watch.start()
 
     @property
     def load(self) -> int:
@@ -52,4 +56,6 @@ class Executors:
 
     async def close(self) -> None:
         """End the queries that run on them."""
-        await closed_in_turn(*(executor.close for executor in self._named.values()), self.spooler.close)
+        await closed_in_turn(
+            self._watch.close, *(executor.close for executor in self._named.values()), self.spooler.close
+        )

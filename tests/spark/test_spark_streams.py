@@ -108,8 +108,8 @@ class Ground:
 
     @property
     def runtime(self) -> SparkRuntime:
-        assert self.executor._spark._starting is not None
-        return self.executor._spark._starting.result()
+        assert self.executor.application._starting is not None
+        return self.executor.application._starting.result()
 
     def _active_in_spark(self) -> tuple[list[int], list[int]]:
         runtime = self.runtime

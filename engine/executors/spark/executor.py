@@ -57,6 +57,7 @@ class SparkExecutor:
         loopback interface.
     spooler: the member's; None: one of its own in `directory`.
     mesh: the members that may share one Spark; None: there are none.
+    application: the member's Spark, whose background loop is `engine.executors.spark.watch`.
     """
 
     name: EngineName = "spark"
@@ -78,25 +79,27 @@ class SparkExecutor:
         self._views = Views()
         self._calls = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="spark-call")
         self._streams: set[SparkStream] = set()
-        self._spark = SparkStart(config, directory, self._port.start, mesh, lambda: not self._list_running())
-        self.sharing = self._spark.sharing
-        self.productions = Productions(self._spark, self._views, self.call)
+        self.application = SparkStart(config, directory, self._port.start, mesh, lambda: not self._list_running())
+        self.sharing = self.application.sharing
+        self.productions = Productions(self.application, self._views, self.call)
         self._slots: SlotKeeper | None = None
         #: Totals of what tasks have sent to this member for statements whose rows come from Spark alone.
         self.sent = EdgeTotals()
-        self.reports = JobReports(self._spark, self.call, lambda: [running.job for running in self._list_running()])
+        self.reports = JobReports(
+            self.application, self.call, lambda: [running.job for running in self._list_running()]
+        )
 
     async def start(self) -> None:
         """Begin to start Spark, unless it is configured to wait for its first query, and return; `open` waits for it."""
-        if self._spark.start():
-            self._slots = SlotKeeper(self._spark.slot_count)
+        if self.application.start():
+            self._slots = SlotKeeper(self.application.slot_count)
 
     async def ready(self) -> None:
         """Wait until Spark has started. Raises SqlError if it could not be started."""
-        await self._spark.wait_runtime(lambda _message: None)
+        await self.application.wait_runtime(lambda _message: None)
 
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> SparkStream:
-        runtime = await self._spark.wait_runtime(context.notice)
+        runtime = await self.application.wait_runtime(context.notice)
         assert self._slots is not None, "the executor has been started"
         services = StreamServices(
             self._port, self._spooler, self._slots, self._views, self.call, self.sent, self._streams.discard
@@ -108,7 +111,7 @@ class SparkExecutor:
 
     async def tables_of(self, namespace: str, notice: Callable[[str], None]) -> Sequence[SparkTable]:
         """Return the tables of a namespace of Spark's catalogs. Raises SqlError."""
-        runtime = await self._spark.wait_runtime(notice)
+        runtime = await self.application.wait_runtime(notice)
 
         def ask() -> Sequence[SparkTable]:
             from engine.executors.spark.catalogs import tables_of
@@ -117,7 +120,7 @@ class SparkExecutor:
                 return tables_of(runtime.session("UTC"), namespace)
 
         try:
-            with self._spark.in_use():
+            with self.application.in_use():
                 return await asyncio.to_thread(ask)
         except Exception as error:
             raise translate(error) from error
@@ -130,29 +133,29 @@ class SparkExecutor:
     @property
     def state(self) -> str:
         host = self.sharing.running_elsewhere
-        return self._spark.state if host is None else f"on member {host}"
+        return self.application.state if host is None else f"on member {host}"
 
     @property
     def start_seconds(self) -> float | None:
         """The time that Spark took to start; None while it has not started."""
-        return self._spark.start_seconds
+        return self.application.start_seconds
 
     @property
     def cores(self) -> int:
         """Return the number of tasks that run at once: as Spark reports it once started, before that the expected
         number.
         """
-        return self._expected_cores if self.start_seconds is None else self._spark.slot_count()
+        return self._expected_cores if self.start_seconds is None else self.application.slot_count()
 
     def sql(self, fragment: CompiledFragment) -> str:
         return fragment.printed.text if fragment.printed is not None else to_sql(fragment.statement, "spark")
 
     async def close(self) -> None:
-        self._spark.end()
+        self.application.end()
         closing = self._list_running()
         await closed_in_turn(
             lambda: together(*(running.close() for running in closing)),
-            self._spark.close,
+            self.application.close,
             self._port.close,
             lambda: None if self._slots is None else self._slots.close(),
             self._calls.shutdown,

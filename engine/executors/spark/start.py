@@ -10,9 +10,8 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from engine.common.shielded import stop_task
 from engine.contracts.mesh import Members
 from engine.contracts.shared_spark import Application
 from engine.executors.engine_config import SparkConfig
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _STARTING: Final = "waiting for Spark to start"
 _STARTED: Final = "Spark has started"
-#: Within this time after their start, members that start together know each other.
-_MEETING_SECONDS: Final = 3.0
-_WATCH_SECONDS: Final = 0.5
 
 
 class SparkStart:
@@ -50,7 +46,6 @@ class SparkStart:
         self._listen_for_tasks = listen
         self.sharing = SparkSharing(config, mesh, lambda: self.application)
         self._is_idle = is_idle
-        self._watching: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[SparkRuntime] | None = None
         self._releasing: asyncio.Task[None] | None = None
         self._uses = 0
@@ -59,31 +54,20 @@ class SparkStart:
         self.start_seconds: float | None = None
 
     def start(self) -> bool:
-        """Begin to start Spark, unless it is configured to wait for its first query. Returns whether this is the first
-        call.
+        """Permit Spark to start, and begin with it, unless it is configured to wait for its first query or members
+        share it (`engine.executors.spark.watch`). Returns whether this is the first call.
         """
         if self._started:
             return False
         self._started = True
-        if self.sharing.is_shared:
-            self._watching = asyncio.get_running_loop().create_task(self._watch())
-            self._watching.add_done_callback(_log_failure)
-        elif self._config.start == "eager":
+        if self._config.start == "eager" and not self.sharing.is_shared:
             self._begin()
         return True
 
-    async def _watch(self) -> None:
-        """Start the shared application if this member has become its host and Spark starts eagerly, and end it when
-        another member's takes precedence and nothing runs on it.
-        """
-        # The members have to meet before they know which of them is the host.
-        await asyncio.sleep(_MEETING_SECONDS)
-        while True:
-            if self.sharing.running_elsewhere is not None:
-                await self._release()
-            elif self._config.start == "eager" and self._starting is None and self.sharing.other_host is None:
-                self._begin()
-            await asyncio.sleep(_WATCH_SECONDS)
+    def begin_first(self) -> None:
+        """Begin to start Spark, unless that has been tried before."""
+        if self._starting is None:
+            self._begin()
 
     def _begin(self) -> asyncio.Task[SparkRuntime]:
         """Return the task that starts Spark. It begins now if it has not yet, and again if the start failed or Spark
@@ -159,7 +143,7 @@ class SparkStart:
         finally:
             self._uses -= 1
 
-    async def _release(self) -> None:
+    async def release(self) -> None:
         """End a Spark that has started, unless it is in use. It starts again when a query needs it."""
         starting = self._starting
         if starting is None or not starting.done() or self._uses or not self._is_idle():
@@ -215,15 +199,13 @@ class SparkStart:
 
     async def close(self) -> None:
         """Stop Spark, if its start has begun."""
-        if self._watching is not None:
-            await stop_task(self._watching)
         if self._releasing is not None:
             await self._releasing
         if self._starting is not None:
             await self._stop(self._starting)
 
 
-def _log_failure(starting: asyncio.Task[Any]) -> None:
+def _log_failure(starting: asyncio.Task[SparkRuntime]) -> None:
     error = None if starting.cancelled() else starting.exception()
     if error is not None and not isinstance(error, (AdminShutdown, SerializationFailure)):
         _log.error("Spark could not be started", exc_info=error)
