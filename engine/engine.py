@@ -81,6 +81,7 @@ class Engine:
         self._stalls = self.pools.watch_stalls(self.executors.local.post)
         writers = open_writers(self.store, self.in_writer_pool, self.spark)
         self._runtime = open_runtime(config, self.mesh, listener, self.executors, self.pools, writers)
+        self.executors.watch.tell = self._runtime.note_wait
         self.speeds = EngineSpeeds(config, self.executors.local, self.spark, self.in_writer_pool)
         self.queries = QueryOpener(self.mesh, self.speeds, self._runtime)
         self.monitor = EngineMonitor(

@@ -163,6 +163,20 @@ class SparkJobReport(Report, frozen=True):
     url: str | None = None
 
 
+class SparkReport(Report, frozen=True):
+    """A member's Spark. state: as in `/status`. waits_for: what statements on it wait for; None: nothing. wait_seconds:
+    for how long. executors: None while they are unknown. start_seconds: the time that it took to start.
+    """
+
+    member: str
+    master: str
+    state: str
+    waits_for: str | None = None
+    wait_seconds: float | None = None
+    executors: int | None = None
+    start_seconds: float | None = None
+
+
 class FragmentCounters(Report, frozen=True):
     """A member's counters of an instance of a fragment that it runs."""
 
@@ -230,7 +244,7 @@ Observed = tuple[list[FragmentCounters], list[EdgeCounters]]
 class Answer(Report, frozen=True):
     """The answer of one member, with the parts that were requested. graph: of the requested statement, from its
     initiator. status: the member's state without the sessions' part, as JSON. copies, maintenance: running statements.
-    kept: None if it was not requested.
+    kept: None if it was not requested. spark: with `spark_jobs`.
     """
 
     memory_bytes: int = 0
@@ -246,6 +260,7 @@ class Answer(Report, frozen=True):
     copies: tuple[CopyProgress, ...] = ()
     maintenance: tuple[MaintenanceProgress, ...] = ()
     kept: StatementsKept | None = None
+    spark: SparkReport | None = None
 
 
 @dataclass(frozen=True, slots=True)

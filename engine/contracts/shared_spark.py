@@ -26,10 +26,15 @@ class Application(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SharedSpark:
-    """The Spark that a member announces. key: equal for members that share an application; empty: the member shares none."""
+    """The Spark that a member announces.
+
+    key: equal for members that share an application; empty: the member shares none. waits_for: what statements on the
+    member's application have been waiting for, for some seconds; empty: nothing.
+    """
 
     key: str = ""
     application: Application = Application.NONE
+    waits_for: str = ""
 
 
 UNSHARED: Final = SharedSpark()

@@ -31,7 +31,7 @@ class SparkConfig:
     start: `eager`: Spark starts with the member; `lazy`: with the first query that needs it. member: the member whose
     Spark this one uses while that member is reachable; None: its own. allocation: `shared`: members with the same
     master use one application; `own`: each has one and takes cores as it needs them; `alone`: it takes what the master
-    gives, because no other member uses that master.
+    gives, because no other member uses that master. wait_timeout: the seconds that a statement waits for Spark at most.
     """
 
     master: str = "local[*]"
@@ -40,6 +40,7 @@ class SparkConfig:
     start: Literal["eager", "lazy"] = "eager"
     member: str | None = None
     allocation: Literal["alone", "shared", "own"] = "alone"
+    wait_timeout: int = 120
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from engine.common.weighted_lru_cache import CacheFigures
-from engine.contracts.activity import EdgeCounters, FragmentCounters, Graph, Observed, SparkJobReport, StatementState
+from engine.contracts.activity import (
+    EdgeCounters,
+    FragmentCounters,
+    Graph,
+    Observed,
+    SparkJobReport,
+    SparkReport,
+    StatementState,
+)
 from engine.contracts.copy_progress import Copies
 from engine.contracts.maintenance_progress import Maintenance
 from engine.exchange.edge_totals import edge_figures
@@ -100,6 +108,10 @@ class EngineMonitor:
             for token, receiver in self._executors.spark.streams(query)
         ]
         return fragments, [*edges, *sent]
+
+    def spark_report(self) -> SparkReport:
+        """Return the state of this member's Spark."""
+        return self._executors.watch.report(self._config.member)
 
     async def spark_jobs(self, query: str = "") -> Sequence[SparkJobReport]:
         """Return Spark's jobs that run here. query: only this one's."""

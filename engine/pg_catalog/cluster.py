@@ -87,6 +87,12 @@ def _edges(context: SystemContext) -> Iterator[Row]:
             )  # fmt: skip
 
 
+def _spark(context: SystemContext) -> Iterator[Row]:
+    for answer in context.client.cluster("spark_jobs").told.values():
+        if answer.spark is not None:
+            yield msgspec.structs.astuple(answer.spark)
+
+
 def _spark_jobs(context: SystemContext) -> Iterator[Row]:
     told = context.client.cluster("running", "spark_jobs")
     visible = _visible(context, told)
@@ -143,6 +149,14 @@ SYSTEM: Final = (
         "spark_jobs",
         "query_id text, member text, job_id int4, name text, stages int4, tasks int4, tasks_done int4, tasks_failed int4, url text",
         _spark_jobs,
+        volatile=True,
+        schema=SLUICE,
+    ),
+    SystemRelation(
+        15_914,
+        "spark",
+        "member text, master text, state text, waits_for text, wait_seconds float8, executors int4, start_seconds float8",
+        _spark,
         volatile=True,
         schema=SLUICE,
     ),

@@ -68,6 +68,7 @@ class DistributedStream:
         self._failed = asyncio.get_running_loop().create_future()
         self._closed: asyncio.Task[None] | None = None
         self._absence: IdleSpool | None = None
+        self._wait = ""
         self._counts = {"rows": 0, "bytes": 0, "batches": 0}
 
     def begin(self, schema: pa.Schema) -> None:
@@ -136,6 +137,12 @@ class DistributedStream:
             self._counters.append(counters)
         if not self._counting:
             self._all_counted.set()
+
+    def note_wait(self, member: str, message: str) -> None:
+        """Send the client a notice of what a participant waits for, unless it has received the same one."""
+        if member in self._counting and message != self._wait:
+            self._wait = message
+            self.notice(message)
 
     async def collect_counters(self) -> Mapping[str, int]:
         """Wait for the counters of all members and merge them. A member that does not send its counters in time is left out."""

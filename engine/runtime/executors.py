@@ -30,7 +30,7 @@ class Executors:
         self.spooler = Spooler(config.private / _SPOOL)
         self.local = LocalExecutor(config)
         self.spark = SparkExecutor(config.spark, config.private, listener=listener, spooler=self.spooler, mesh=mesh)
-        self._watch = SparkWatch(config.spark, self.spark.application, background.supervise("spark"))
+        self.watch = SparkWatch(config.spark, self.spark, background.supervise("spark"))
         self._named: dict[EngineName, Executor] = {"local": self.local, "spark": self.spark}
 
     def find(self, name: EngineName) -> Executor:
@@ -40,7 +40,7 @@ class Executors:
         """Prepare the executors. Spark starts in the background."""
         for executor in self._named.values():
             await executor.start()
-        self._watch.start()
+        self.watch.start()
 
     @property
     def load(self) -> int:
@@ -57,5 +57,5 @@ class Executors:
     async def close(self) -> None:
         """End the queries that run on them."""
         await closed_in_turn(
-            self._watch.close, *(executor.close for executor in self._named.values()), self.spooler.close
+            self.watch.close, *(executor.close for executor in self._named.values()), self.spooler.close
         )

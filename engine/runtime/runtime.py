@@ -158,6 +158,11 @@ class MeshRuntime:
     def forget_stream(self, query: str) -> None:
         self._streams.pop(query, None)
 
+    def note_wait(self, host: str, waits_for: str) -> None:
+        """Tell the clients of queries that run on another member's Spark what it waits for."""
+        for stream in self._streams.values():
+            stream.note_wait(host, f'the Spark of member "{host}" is waiting for {waits_for}')
+
     # -- as host of runs (`engine.runtime.run_services.Host`) ---------------------------------------------------------
 
     def instance_ended(self, query: str, number: int, cause: Cause | None) -> None:

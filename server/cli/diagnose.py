@@ -47,7 +47,7 @@ _SECONDS: Final = 10
 _PLANS: Final = 10
 #: A text of this many characters may have been truncated.
 _CUT: Final = 1_000
-_RELATIONS: Final = ("queries", "history", "fragments", "edges", "spark_jobs", "members")
+_RELATIONS: Final = ("queries", "history", "fragments", "edges", "spark", "spark_jobs", "members")
 _DISTRIBUTION: Final = "sluice"
 
 

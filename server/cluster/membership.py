@@ -129,10 +129,10 @@ class Membership:
         match message:
             case Goodbye():
                 return self._handle_goodbye(link, message, now)
-            case Heartbeat(load, draining, key, application) if link.open and link.peer is not None:
+            case Heartbeat(load, draining, key, application, waits_for) if link.open and link.peer is not None:
                 record = self.known.by_name[link.peer.member]
                 record.load, record.draining = load, draining
-                record.spark = SharedSpark(key, Application(application))
+                record.spark = SharedSpark(key, Application(application), waits_for)
             case Members(members) if link.open:
                 return self._learn(members, now)
         return []
@@ -313,7 +313,7 @@ class Membership:
         return [Say(link.number, message) for link in self.links.open_links()]
 
     def _heartbeat(self) -> Heartbeat:
-        return Heartbeat(self.load, self.draining, self.spark.key, self.spark.application)
+        return Heartbeat(self.load, self.draining, self.spark.key, self.spark.application, self.spark.waits_for)
 
     def _dial(self, now: float) -> Actions:
         under_way = {link.dialled for link in self.links.by_number.values()}

@@ -74,6 +74,9 @@ class SparkSection(_Section):
         True,
         description="members of a cluster with the same external master use one application; false: each its own",
     )
+    wait_timeout: int = Field(
+        120, ge=1, le=86_400, description="seconds that a statement waits for Spark to start, and for lost executors"
+    )
     conf: dict[str, str] = Field(default_factory=dict, description="further spark.* settings")
 
     @model_validator(mode="after")
@@ -499,6 +502,7 @@ class Config(_Section):
                 self.spark.start,
                 self.spark.member,
                 self.spark_allocation,
+                self.spark.wait_timeout,
             ),
             compact_after=self.tables.compact_after,
             small_file_bytes=self.tables.small_file_mb << 20,

@@ -81,6 +81,7 @@ class MemberActivity:
             tuple(self._engine.copies.running_copies()[:ENTRIES_MAX]) if "progress" in parts else (),
             tuple(self._engine.maintenance.running_tables()[:ENTRIES_MAX]) if "progress" in parts else (),
             self._registry.statistics.snapshot() if "statements" in parts else None,
+            self._engine.spark_report() if "spark_jobs" in parts else None,
         )
 
     def reset_statements(self, user: str | None, query_id: int) -> None:

@@ -77,6 +77,27 @@ def test_the_jvm_is_killed_and_comes_again(member: MemberProcess) -> None:
         assert psutil.Process(member.pid).num_fds() <= descriptors + 5
 
 
+def test_the_jvm_is_suspended(tmp_path: Path) -> None:
+    environment = {"SLUICE_SPARK__START": "lazy", "SLUICE_SPARK__WAIT_TIMEOUT": "60"}
+    with MemberProcess(tmp_path, "--spark-master", "local[1]", environment=environment) as member:
+        notices: list[str | None] = []
+        with member.connect(**ON_SPARK) as session:
+            session.add_notice_handler(lambda notice: notices.append(notice.message_primary))
+            count = "select count(*) from generate_series(1, 1000)"
+            assert session.execute(count).fetchone() == (1000,)
+            running = Running(session, ENDLESS)
+            wait_until(lambda: streams(member) == 1)
+            suspended = jvm(member)
+            suspended.suspend()
+            with pytest.raises(psycopg.OperationalError, match="it has waited for Spark for 60 s") as caught:
+                running.result(120)
+            assert caught.value.sqlstate == "58000"
+            assert "waiting for an answer of Spark's driver" in notices
+            suspended.wait(30)
+            assert session.execute(count).fetchone() == (1000,)
+        wait_idle(member)
+
+
 def test_statements_begin_as_the_jvm_is_killed(member: MemberProcess) -> None:
     """Wherever a statement is when its calls to the JVM are no longer answered, it returns the right answer or an error
     that Spark has ended.

@@ -275,8 +275,8 @@ class Running:
         except psycopg.Error as error:
             self._error = error
 
-    def result(self) -> list[Any]:
-        self._thread.join(60)
+    def result(self, seconds: float = 60) -> list[Any]:
+        self._thread.join(seconds)
         assert not self._thread.is_alive(), "the statement has not ended"
         if self._error is not None:
             raise self._error

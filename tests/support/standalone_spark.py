@@ -41,7 +41,8 @@ class StandaloneSpark:
         self._workers = workers
         self._port = free_port()
         self._stack = ExitStack()
-        self._servers: list[subprocess.Popen[bytes]] = []
+        self._servers: dict[str, subprocess.Popen[bytes]] = {}
+        self._sessions: set[int] = set()
         self.master = f"spark://{_LOCALHOST}:{self._port}"
         self.conf = {
             "spark.driver.host": _LOCALHOST,
@@ -55,17 +56,37 @@ class StandaloneSpark:
             stack.callback(self._stop)
             for name in ("tmp", "local", "work"):
                 (self._folder / name).mkdir(parents=True)
-            ui = str(free_port())
-            self._start("master", "--host", _LOCALHOST, "--port", str(self._port), "--webui-port", ui)
-            self._wait_for("master", "I have been elected leader")
-            for number in range(self._workers):
-                name = f"worker{number}"
-                size = ("--cores", "1", "--memory", f"{_WORKER_MB}m", "--work-dir", str(self._folder / "work"))
-                self._start(name, "--host", _LOCALHOST, "--webui-port", str(free_port()), *size, self.master)
-            for number in range(self._workers):
-                self._wait_for(f"worker{number}", "Successfully registered with master")
+            self.start_master()
+            self.start_workers()
             self._stack = stack.pop_all()
         return self
+
+    def start_master(self) -> None:
+        """Start the master. One that starts again at the same address knows neither workers nor applications."""
+        ui = str(free_port())
+        self._start("master", "--host", _LOCALHOST, "--port", str(self._port), "--webui-port", ui)
+        self._wait_for("master", "I have been elected leader")
+
+    def start_workers(self) -> None:
+        names = [f"worker{number}" for number in range(self._workers)]
+        for name in names:
+            size = ("--cores", "1", "--memory", f"{_WORKER_MB}m", "--work-dir", str(self._folder / "work"))
+            self._start(name, "--host", _LOCALHOST, "--webui-port", str(free_port()), *size, self.master)
+        for name in names:
+            self._wait_for(name, "Successfully registered with master")
+
+    def kill_master(self) -> None:
+        self._kill("master")
+
+    def kill_workers(self) -> None:
+        """Kill the workers. Their executors notice it and end."""
+        for name in [name for name in self._servers if name.startswith("worker")]:
+            self._kill(name)
+
+    def _kill(self, name: str) -> None:
+        server = self._servers.pop(name)
+        server.kill()
+        server.wait()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -93,16 +114,16 @@ class StandaloneSpark:
         }
         command = [str(_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}.{kind.title()}", *arguments]
         with self._log(name).open("wb") as log:
-            self._servers.append(
-                subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
-            )
+            server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        self._servers[name] = server
+        self._sessions.add(server.pid)
 
     def _log(self, name: str) -> Path:
         return self._folder / f"{name}.log"
 
     def _wait_for(self, name: str, words: str) -> None:
         def has_said() -> bool:
-            if any(server.poll() is not None for server in self._servers):
+            if any(server.poll() is not None for server in self._servers.values()):
                 raise RuntimeError(f"the cluster did not start: {self._log(name).read_text()[-2000:]}")
             return words in self._log(name).read_text()
 
@@ -110,15 +131,14 @@ class StandaloneSpark:
 
     def _family(self) -> list[psutil.Process]:
         """Return every process of the servers' sessions, also Python workers whose executor has ended."""
-        sessions = {server.pid for server in self._servers}
-        return [process for process in psutil.process_iter() if _session(process.pid) in sessions]
+        return [process for process in psutil.process_iter() if _session(process.pid) in self._sessions]
 
     def _stop(self) -> None:
         """End the workers, which end their executors, then the master; then kill the processes that remain."""
         family = self._family()
-        for server in reversed(self._servers):
+        for server in reversed(self._servers.values()):
             server.terminate()
-        for server in self._servers:
+        for server in self._servers.values():
             try:
                 server.wait(_STOP_SECONDS)
             except subprocess.TimeoutExpired:

@@ -79,15 +79,13 @@ class SparkExecutor:
         self._views = Views()
         self._calls = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="spark-call")
         self._streams: set[SparkStream] = set()
-        self.application = SparkStart(config, directory, self._port.start, mesh, lambda: not self._list_running())
+        self.application = SparkStart(config, directory, self._port.start, mesh, lambda: not self.list_running())
         self.sharing = self.application.sharing
         self.productions = Productions(self.application, self._views, self.call)
         self._slots: SlotKeeper | None = None
         #: Totals of what tasks have sent to this member for statements whose rows come from Spark alone.
         self.sent = EdgeTotals()
-        self.reports = JobReports(
-            self.application, self.call, lambda: [running.job for running in self._list_running()]
-        )
+        self.reports = JobReports(self.application, self.call, lambda: [running.job for running in self.list_running()])
 
     async def start(self) -> None:
         """Begin to start Spark, unless it is configured to wait for its first query, and return; `open` waits for it."""
@@ -152,7 +150,7 @@ class SparkExecutor:
 
     async def close(self) -> None:
         self.application.end()
-        closing = self._list_running()
+        closing = self.list_running()
         await closed_in_turn(
             lambda: together(*(running.close() for running in closing)),
             self.application.close,
@@ -172,7 +170,7 @@ class SparkExecutor:
         """
         return [(s.job.query, s.receiver) for s in self._streams if not query or s.job.query == query]
 
-    def _list_running(self) -> list[SparkStream | SparkProduction[Any]]:
+    def list_running(self) -> list[SparkStream | SparkProduction[Any]]:
         """Return the streams and productions that run here."""
         return [*self._streams, *self.productions.sending, *self.productions.writing]
 

@@ -33,7 +33,8 @@ R = TypeVar("R")
 
 class SparkProduction(Generic[R]):
     """A job whose tasks send or write the rows; see the module's docstring. `ended`: the job's result or its SqlError.
-    job: the job. act: runs the statement's DataFrame, on the job's thread. call: runs a short call to the JVM.
+    job: the job. notice: sends the client a notice. act: runs the statement's DataFrame, on the job's thread. call: runs
+    a short call to the JVM.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class SparkProduction(Generic[R]):
         call: Callable[[Callable[[], Any]], Awaitable[Any]],
     ) -> None:
         self._statement = statement
+        self.notice = context.notice
         self._tables = tables
         self._act = act
         self._views = views

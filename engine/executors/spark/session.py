@@ -38,6 +38,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.udf import _create_udf
 from pyspark.util import PythonEvalType
 
+from engine.common.error_copy import copy_error
 from engine.executors.engine_config import SparkConfig
 from engine.executors.local.zone_names import zone_name
 from engine.executors.spark.collect import collect_arrow
@@ -50,12 +51,17 @@ from wire.errors import SerializationFailure, SqlError
 for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
     PySparkLogger.getLogger(_name).disabled = True
 
+_STOPPED: Final = "on a stopped SparkContext"
 _SESSIONS_MAX: Final = 16
 _STOP_SECONDS: Final = 10
 _EXECUTOR_POLL_SECONDS: Final = 0.05
 _SETTLE_MILLIS: Final = 10_000
 #: The time within which a JVM whose connections have broken must have ended.
 _DYING_SECONDS: Final = 2.0
+#: What a start waits for once the driver has started, step by step.
+_ACCEPTS: Final = "Spark's master to accept the application"
+_EXECUTORS: Final = "Spark's master to give the application executors"
+_FIRST_TASKS: Final = "Spark's first tasks"
 #: Settings by which the user has divided the cores of a cluster.
 _DYNAMIC: Final = "spark.dynamicAllocation.enabled"
 _CORES: Final = frozenset(("spark.cores.max", "spark.executor.instances", _DYNAMIC))
@@ -157,16 +163,30 @@ def _master(master: str) -> str:
 
 
 class SparkRuntime:
-    """A running Spark. `slots`: the number of tasks that run at once, as known at the start."""
+    """A running Spark. slots: the number of tasks that run at once, as known at the start. is_dynamic: whether it has
+    executors only while there are tasks.
+    """
 
-    def __init__(self, config: SparkConfig, directory: Path, *, abandoned: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        config: SparkConfig,
+        directory: Path,
+        *,
+        abandoned: Callable[[], None] = lambda: None,
+        waits: Callable[[str], None] = lambda _what: None,
+    ) -> None:
         """Start the JVM and the context, and run a first query. Takes seconds. Raises SqlError if that fails.
 
         abandoned: called between the steps, and while a cluster has no executor for the application; if it raises an
         SqlError, everything that has been started is ended.
+        waits: called with what the start waits for next.
         """
         self._directory = directory
         self._abandoned = abandoned
+        self._waits = waits
+        self._is_embedded = is_embedded(config.master)
+        self._is_ended = False
+        self._cause: SqlError | None = None
         self._lock = threading.Lock()
         self._sessions: OrderedDict[str, SparkSession] = OrderedDict()
         self._prepare_directory()
@@ -180,7 +200,9 @@ class SparkRuntime:
             if isinstance(error, SqlError):
                 raise
             self._abandoned()
-            raise SqlError(f"Spark could not be started: {said}", sqlstate="58000") from error
+            # Spark stops the context of an application that no master registers, and does not report why.
+            reason = "no master has accepted the application" if _STOPPED in said else said
+            raise SqlError(f"Spark could not be started: {reason}", sqlstate="58000") from error
 
     def _start(self, config: SparkConfig) -> None:
         conf = SparkConf(loadDefaults=False)
@@ -189,16 +211,20 @@ class SparkRuntime:
         self._process: subprocess.Popen[bytes] = gateway.proc
         SparkContext._ensure_initialized(gateway=gateway)
         self._abandoned()
+        self._waits(_ACCEPTS)
         self.context = SparkContext(conf=conf, gateway=gateway)
         # The Python program that an executor starts; PySpark itself reads only the environment.
         self.context.pythonExec = config.conf.get("spark.pyspark.python", self.context.pythonExec)
-        if not is_embedded(config.master):
+        if not self._is_embedded:
             self.context.addPyFile(str(_sources(self._directory)))
         self._root = SparkSession(self.context)
         self._abandoned()
         # With dynamic allocation, Spark requests executors only when there are tasks.
-        if not is_embedded(config.master) and self.context.getConf().get(_DYNAMIC) != "true":
-            self._wait_executor()
+        self.is_dynamic = self.context.getConf().get(_DYNAMIC) == "true"
+        if not self.is_dynamic:
+            self._waits(_EXECUTORS)
+            self._wait_executor(config.wait_timeout)
+        self._waits(_FIRST_TASKS)
         self.slots = int(self.context.defaultParallelism)
         self._warm()
 
@@ -223,6 +249,9 @@ class SparkRuntime:
 
     def has_ended(self, seconds: float = 0.0) -> bool:
         """Return whether the JVM has ended, or ends within that time."""
+        if self._is_ended:
+            self._process.poll()
+            return True
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -234,14 +263,17 @@ class SparkRuntime:
         a moment.
 
         When the connection is broken, Py4J raises whatever its caller makes of a missing answer, such as that a class
-        does not exist; other readers of the JVM report that their stream is short or their port closed. An exception of
-        Java's was sent before the JVM ended.
+        does not exist; other readers of the JVM report that their stream is short or their port closed. A JVM whose
+        context has stopped, as when the master has removed the application, is ended.
         """
-        if isinstance(error, (SqlError, Py4JJavaError)):
+        if isinstance(error, SqlError):
             return None
-        unanswered = isinstance(error, (Py4JError, OSError))
-        if not self.has_ended(_DYING_SECONDS if unanswered else 0.0):
+        unanswered = isinstance(error, (Py4JError, OSError)) and not isinstance(error, Py4JJavaError)
+        if not self.has_ended(_DYING_SECONDS if unanswered else 0.0) and not self._has_stopped():
             return None
+        self.end()
+        if self._cause is not None:
+            return copy_error(self._cause)
         return SerializationFailure(
             "could not complete the query: Spark has ended unexpectedly",
             hint="The statement may be repeated: Spark is started again for it.",
@@ -268,11 +300,42 @@ class SparkRuntime:
             return False
         return True
 
-    def _wait_executor(self) -> None:
-        """Wait until the cluster has given the application an executor."""
-        # The driver is in the map too.
-        while self.context._jsc.sc().getExecutorMemoryStatus().size() < 2:
+    def count_executors(self) -> int | None:
+        """Return the number of executors, among which the driver of an embedded Spark counts; None if the context has
+        stopped or the JVM has ended. Blocks for some calls to the JVM. Raises the errors of Py4J.
+        """
+        try:
+            context = self.context._jsc.sc()
+            if context.isStopped():
+                return None
+            # The driver is always in the map.
+            return int(context.getExecutorMemoryStatus().size()) - (not self._is_embedded)
+        except (Py4JError, OSError):
+            if self.has_ended(_DYING_SECONDS):
+                return None
+            raise
+
+    def _has_stopped(self) -> bool:
+        with contextlib.suppress(Py4JError, OSError):
+            return self.count_executors() is None
+        return False
+
+    def end(self, cause: SqlError | None = None) -> None:
+        """Kill the JVM. What runs on it fails with this error; None: with the error that it has ended unexpectedly."""
+        if not self._is_ended:
+            self._cause = cause
+            self._is_ended = True
+            self._process.kill()
+
+    def _wait_executor(self, seconds: float) -> None:
+        """Wait until the cluster has given the application an executor. Raises SqlError if that takes longer."""
+        deadline = time.monotonic() + seconds
+        while not (executors := self.count_executors()):
             self._abandoned()
+            if executors is None:
+                raise SqlError("Spark could not be started: its application has ended", sqlstate="58000")
+            if time.monotonic() > deadline:
+                raise SqlError(f"Spark could not be started: it had no executor for {seconds} s", sqlstate="58000")
             time.sleep(_EXECUTOR_POLL_SECONDS)
 
     def _warm(self) -> None:

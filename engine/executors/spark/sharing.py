@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from engine.contracts.mesh import MemberInfo, Members
-from engine.contracts.shared_spark import Application, SharedSpark, key_of
+from engine.contracts.shared_spark import UNSHARED, Application, SharedSpark, key_of
 from engine.contracts.spark_host import host_of
 from engine.executors.engine_config import SparkConfig
 from wire.errors import SerializationFailure
@@ -14,7 +14,7 @@ from wire.errors import SerializationFailure
 
 class SparkSharing:
     """See the module's docstring. mesh: the members. application: the state of this member's. Made on the loop's
-    thread.
+    thread. waits_for: as in `SharedSpark`, of this member's.
     """
 
     def __init__(self, config: SparkConfig, mesh: Members | None, application: Callable[[], Application]) -> None:
@@ -23,6 +23,7 @@ class SparkSharing:
         self._application = application
         self._thread = threading.get_ident()
         self._seen: MemberInfo | None = None
+        self.waits_for = ""
 
     @property
     def is_shared(self) -> bool:
@@ -31,9 +32,11 @@ class SparkSharing:
     @property
     def announcement(self) -> SharedSpark:
         """The state of the Spark that the other members are told."""
-        return SharedSpark(self._key, self._application() if self.is_shared else Application.NONE)
+        if not self.is_shared:
+            return UNSHARED
+        return SharedSpark(self._key, self._application(), self.waits_for)
 
-    def _host(self) -> MemberInfo | None:
+    def host(self) -> MemberInfo | None:
         """Return the member that hosts the application; None if it is this member's alone. On other threads than the
         loop's, it is the host that the loop has seen last.
         """
@@ -44,13 +47,13 @@ class SparkSharing:
     @property
     def other_host(self) -> str | None:
         """The other member that hosts the application, or is to start it."""
-        host = self._host()
+        host = self.host()
         return None if host is None or host.local else host.id
 
     @property
     def running_elsewhere(self) -> str | None:
         """The other member whose application runs or starts, and takes precedence over one of this member."""
-        host = self._host()
+        host = self.host()
         return None if host is None or host.local or host.spark.application is Application.NONE else host.id
 
     def require_here(self) -> None:

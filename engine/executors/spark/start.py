@@ -25,12 +25,17 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _STARTING: Final = "waiting for Spark to start"
 _STARTED: Final = "Spark has started"
+#: The step of a start before the steps that `engine.executors.spark.session` names.
+STARTS_DRIVER: Final = "Spark's driver to start"
+#: After this time, statements are told what they wait for.
+NOTICE_SECONDS: Final = 5.0
 
 
 class SparkStart:
     """Starts and ends a member's Spark; see the module's docstring. directory: the member's own folder for Spark's
     files. listen: opens the port for tasks. mesh: the members that may share one Spark. is_idle: whether nothing runs on
-    Spark. start_seconds: the time that Spark took to start; None while it has not started.
+    Spark. start_seconds: the time that Spark took to start; None while it has not started. waits_for: what a start
+    waits for now.
     """
 
     def __init__(
@@ -51,7 +56,9 @@ class SparkStart:
         self._uses = 0
         self._started = False
         self._closing = False
+        self._begun = 0.0
         self.start_seconds: float | None = None
+        self.waits_for = ""
 
     def start(self) -> bool:
         """Permit Spark to start, and begin with it, unless it is configured to wait for its first query or members
@@ -78,6 +85,7 @@ class SparkStart:
             return former
         self.sharing.require_here()
         self.start_seconds = None
+        self._begun, self.waits_for = 0.0, STARTS_DRIVER
         starting = asyncio.get_running_loop().create_task(self._start(former))
         starting.add_done_callback(_log_failure)
         self._starting = starting
@@ -89,10 +97,15 @@ class SparkStart:
         if self._releasing is not None:
             await self._releasing
         await self._listen()
-        begun = time.monotonic()
+        self._begun = time.monotonic()
         runtime = await asyncio.to_thread(self._start_runtime)
-        self.start_seconds = time.monotonic() - begun
+        self.start_seconds = time.monotonic() - self._begun
         return runtime
+
+    @property
+    def starting_seconds(self) -> float:
+        """How long Spark has been starting; 0 if it does not start now."""
+        return time.monotonic() - self._begun if self.application is Application.STARTING and self._begun else 0.0
 
     async def _listen(self) -> None:
         """Open the port for tasks: the member's mesh port, or a separate one if the member has none."""
@@ -111,7 +124,10 @@ class SparkStart:
         from engine.executors.spark.session import SparkRuntime
 
         with own_connection():
-            return SparkRuntime(self._config, self._directory, abandoned=self._check_wanted)
+            return SparkRuntime(self._config, self._directory, abandoned=self._check_wanted, waits=self._note_wait)
+
+    def _note_wait(self, what: str) -> None:
+        self.waits_for = what
 
     def _check_wanted(self) -> None:
         """Raise AdminShutdown or SerializationFailure if Spark is no longer to be started. Called by the thread that
@@ -122,7 +138,9 @@ class SparkStart:
         self.sharing.require_here()
 
     async def wait_runtime(self, notice: Callable[[str], None]) -> SparkRuntime:
-        """Wait until Spark has started, and return it. Raises SqlError."""
+        """Wait until Spark has started, at most `spark.wait_timeout`, and return it. notice: sends the client a notice.
+        Raises SqlError.
+        """
         if not self._started or self._closing:
             raise AdminShutdown("terminating connection due to administrator command")
         starting = self._begin()
@@ -130,9 +148,26 @@ class SparkStart:
             return starting.result()
         notice(_STARTING)
         with self.in_use():
-            runtime = await asyncio.shield(starting)
+            await self._wait_started(starting, notice)
+        runtime = starting.result()
         notice(_STARTED)
         return runtime
+
+    async def _wait_started(self, starting: asyncio.Task[SparkRuntime], notice: Callable[[str], None]) -> None:
+        """Wait until a start has ended. Raises SqlError if that takes longer than `spark.wait_timeout`."""
+        timeout = self._config.wait_timeout
+        soon = min(NOTICE_SECONDS, timeout)
+        done, _ = await asyncio.wait((starting,), timeout=soon)
+        if not done:
+            notice(f"waiting for {self.waits_for}")
+            done, _ = await asyncio.wait((starting,), timeout=timeout - soon)
+        if not done:
+            raise SqlError(
+                f"Spark has not started within {timeout} s",
+                sqlstate="58000",
+                detail=f"It is waiting for {self.waits_for}.",
+                hint="The start continues, and the statement may be repeated.",
+            )
 
     @contextlib.contextmanager
     def in_use(self) -> Iterator[None]:

@@ -56,7 +56,8 @@ class SparkStream:
     """A running fragment on Spark: its job, and the receiver of its rows
     (`engine.contracts.batch_stream.BatchStream`).
 
-    job: Spark's job for it. operators: the profile of the job after its end, if it was requested.
+    job: Spark's job for it. notice: sends the client a notice. operators: the profile of the job after its end, if it
+    was requested.
     """
 
     engine_name: Final = "spark"
@@ -69,6 +70,7 @@ class SparkStream:
         self._fragment = fragment
         self._batch_bytes = context.page_bytes
         self._analyze = context.analyze
+        self.notice = context.notice
         self.operators: Operator | None = None
         self._loop = asyncio.get_running_loop()
         self._schema = fragment.schema

@@ -50,7 +50,7 @@ async def test_the_loop_continues_after_errors(tmp_path: Path, monkeypatch: pyte
     members = Members(failures=3)
     config = SparkConfig(_MASTER, allocation="shared")
     executor = SparkExecutor(config, tmp_path, mesh=members)
-    looping = watch.SparkWatch(config, executor.application, background.supervise("spark"))
+    looping = watch.SparkWatch(config, executor, background.supervise("spark"))
     await executor.start()
     looping.start()
     try:
