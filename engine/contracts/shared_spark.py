@@ -29,12 +29,14 @@ class SharedSpark:
     """The Spark that a member announces.
 
     key: equal for members that share an application; empty: the member shares none. waits_for: what statements on the
-    member's application have been waiting for, for some seconds; empty: nothing.
+    member's application have been waiting for, for some seconds; empty: nothing. failed:
+    whether the member could not start Spark a short time ago.
     """
 
     key: str = ""
     application: Application = Application.NONE
     waits_for: str = ""
+    failed: bool = False
 
 
 UNSHARED: Final = SharedSpark()

@@ -12,7 +12,8 @@ def host_of(members: Sequence[MemberInfo], key: str) -> MemberInfo | None:
     """Return the member that hosts the application of this key; None if no member can.
 
     It is the one whose application has come furthest, so that a member that returns does not take over, and of several
-    such members the one with the smallest name. A member that drains hosts only for itself.
+    such members one that has not just failed to start Spark, and the one with the smallest name. A member that drains
+    hosts only for itself.
     """
     able = [
         m
@@ -21,4 +22,4 @@ def host_of(members: Sequence[MemberInfo], key: str) -> MemberInfo | None:
         and m.role == "data"
         and (m.state in ("up", "suspect") or (m.local and m.spark.application is not Application.NONE))
     ]
-    return min(able, key=lambda m: (-m.spark.application, m.id), default=None)
+    return min(able, key=lambda m: (-m.spark.application, m.spark.failed, m.id), default=None)

@@ -129,10 +129,10 @@ class Membership:
         match message:
             case Goodbye():
                 return self._handle_goodbye(link, message, now)
-            case Heartbeat(load, draining, key, application, waits_for) if link.open and link.peer is not None:
+            case Heartbeat(load, draining, key, application, waits_for, failed) if link.open and link.peer is not None:
                 record = self.known.by_name[link.peer.member]
                 record.load, record.draining = load, draining
-                record.spark = SharedSpark(key, Application(application), waits_for)
+                record.spark = SharedSpark(key, Application(application), waits_for, failed)
             case Members(members) if link.open:
                 return self._learn(members, now)
         return []
@@ -313,7 +313,8 @@ class Membership:
         return [Say(link.number, message) for link in self.links.open_links()]
 
     def _heartbeat(self) -> Heartbeat:
-        return Heartbeat(self.load, self.draining, self.spark.key, self.spark.application, self.spark.waits_for)
+        spark = self.spark
+        return Heartbeat(self.load, self.draining, spark.key, spark.application, spark.waits_for, spark.failed)
 
     def _dial(self, now: float) -> Actions:
         under_way = {link.dialled for link in self.links.by_number.values()}

@@ -34,7 +34,8 @@ class Members:
         self._spark = stack.enter_context(StandaloneSpark(folder / "spark"))
         self._conf = self._spark.conf | ({"spark.cores.max": cores} if cores else {})
 
-    def start(self, name: str, *seeds: MemberProcess) -> MemberProcess:
+    def start(self, name: str, *seeds: MemberProcess, **variables: str) -> MemberProcess:
+        """Start a member. variables: of its environment."""
         folder = self._folder / name
         folder.mkdir(exist_ok=True)
         conf = "\n".join(f"{json.dumps(key)} = {json.dumps(value)}" for key, value in self._conf.items())
@@ -44,7 +45,7 @@ class Members:
             f'[spark]\nmaster = "{self._spark.master}"\ndriver_memory = "600m"\nshare = {json.dumps(self._shared)}\n'
             f"[spark.conf]\n{conf}\n"
         )
-        environment = {"SLUICE_CLUSTER__SECRET": "of the test"}
+        environment = {"SLUICE_CLUSTER__SECRET": "of the test", **variables}
         if seeds:
             environment["SLUICE_CLUSTER__SEEDS"] = ",".join(f"{seed.host}:{seed.mesh[1]}" for seed in seeds)
         member = MemberProcess(folder, "--config", str(config), environment=environment, log=folder / "log")
@@ -151,6 +152,23 @@ def test_three_members_with_defaults_share_one_application(tmp_path: Path, stack
     assert query(again) > 0
     assert 'it runs on the Spark of member "m2"' in plan(again)
     assert ground.applications() == 1
+
+
+@pytest.mark.long
+def test_a_host_that_cannot_start_spark_is_replaced(tmp_path: Path, stack: ExitStack) -> None:
+    """The member that is to host Spark has no Java."""
+    ground = Members(tmp_path, stack)
+    first = ground.start("m1", JAVA_HOME=str(tmp_path / "nowhere"))
+    second, third = ground.start("m2", first), ground.start("m3", first)
+    fill(first)
+    wait_hosted("m2", first, second, third)
+    for member in (first, third, second):
+        query(member)
+    assert ground.applications() == 1
+    assert 'it runs on the Spark of member "m2"' in plan(first)
+    with third.connect() as connection:
+        states = connection.execute("select member, state from sluice.spark order by member").fetchall()
+    assert states == [("m1", "on member m2"), ("m2", "ready"), ("m3", "on member m2")]
 
 
 @pytest.mark.long

@@ -80,7 +80,7 @@ class Proof(ControlMessage, frozen=True):
 class Heartbeat(ControlMessage, frozen=True):
     """A sign of life. load: the number of queries that the sender takes part in. draining: whether it refuses new ones.
 
-    spark, application, waits_for: `engine.contracts.shared_spark.SharedSpark`.
+    spark, application, waits_for, failed: `engine.contracts.shared_spark.SharedSpark`.
     """
 
     load: int
@@ -88,6 +88,7 @@ class Heartbeat(ControlMessage, frozen=True):
     spark: Annotated[str, msgspec.Meta(max_length=63)] = ""
     application: Annotated[int, msgspec.Meta(ge=0, le=2)] = 0
     waits_for: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    failed: bool = False
 
 
 class Goodbye(ControlMessage, frozen=True):

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
+from typing import Final
 
 from engine.contracts.mesh import MemberInfo, Members
 from engine.contracts.shared_spark import UNSHARED, Application, SharedSpark, key_of
 from engine.contracts.spark_host import host_of
 from engine.executors.engine_config import SparkConfig
-from wire.errors import SerializationFailure
+from wire.errors import SerializationFailure, SqlError
+
+#: For this time after a failed start, another member hosts the application if one can.
+_FAILED_SECONDS: Final = 60.0
 
 
 class SparkSharing:
@@ -24,6 +29,7 @@ class SparkSharing:
         self._thread = threading.get_ident()
         self._seen: MemberInfo | None = None
         self.waits_for = ""
+        self._failed_at: float | None = None
 
     @property
     def is_shared(self) -> bool:
@@ -34,7 +40,26 @@ class SparkSharing:
         """The state of the Spark that the other members are told."""
         if not self.is_shared:
             return UNSHARED
-        return SharedSpark(self._key, self._application(), self.waits_for)
+        return SharedSpark(self._key, self._application(), self.waits_for, self.has_failed)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether this member could not start Spark a short time ago."""
+        return self._failed_at is not None and time.monotonic() - self._failed_at < _FAILED_SECONDS
+
+    def note_failure(self, error: SqlError) -> SerializationFailure | None:
+        """Note that Spark could not be started here. Returns the error for statements that waited for the start if
+        another member hosts the application from now on.
+        """
+        self._failed_at = time.monotonic()
+        other = self.other_host
+        if other is None:
+            return None
+        return SerializationFailure(
+            f'could not start Spark on this member: member "{other}" hosts it from now on',
+            detail=error.message,
+            hint="The statement may be repeated.",
+        )
 
     def host(self) -> MemberInfo | None:
         """Return the member that hosts the application; None if it is this member's alone. On other threads than the

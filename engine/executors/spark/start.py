@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _STARTING: Final = "waiting for Spark to start"
+#: The errors of a start that is no longer wanted, which is no failure of Spark.
+_WITHDRAWN: Final = (AdminShutdown, SerializationFailure)
 _STARTED: Final = "Spark has started"
 #: The step of a start before the steps that `engine.executors.spark.session` names.
 STARTS_DRIVER: Final = "Spark's driver to start"
@@ -71,9 +73,10 @@ class SparkStart:
             self._begin()
         return True
 
-    def begin_first(self) -> None:
-        """Begin to start Spark, unless that has been tried before."""
-        if self._starting is None:
+    def begin_again(self) -> None:
+        """Begin to start Spark, unless it starts, has started, or has failed to start a short time ago."""
+        starting = self._starting
+        if starting is None or (starting.done() and starting.exception() and not self.sharing.has_failed):
             self._begin()
 
     def _begin(self) -> asyncio.Task[SparkRuntime]:
@@ -98,7 +101,13 @@ class SparkStart:
             await self._releasing
         await self._listen()
         self._begun = time.monotonic()
-        runtime = await asyncio.to_thread(self._start_runtime)
+        try:
+            runtime = await asyncio.to_thread(self._start_runtime)
+        except SqlError as error:
+            instead = None if isinstance(error, _WITHDRAWN) else self.sharing.note_failure(error)
+            if instead is None:
+                raise
+            raise instead from error
         self.start_seconds = time.monotonic() - self._begun
         return runtime
 
@@ -242,5 +251,5 @@ class SparkStart:
 
 def _log_failure(starting: asyncio.Task[SparkRuntime]) -> None:
     error = None if starting.cancelled() else starting.exception()
-    if error is not None and not isinstance(error, (AdminShutdown, SerializationFailure)):
+    if error is not None and not (isinstance(error, _WITHDRAWN) and error.__cause__ is None):
         _log.error("Spark could not be started", exc_info=error)

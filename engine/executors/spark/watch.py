@@ -161,7 +161,7 @@ class SparkWatch:
         if sharing.running_elsewhere is not None:
             await self._application.release()
         elif self._config.start == "eager" and sharing.other_host is None:
-            self._application.begin_first()
+            self._application.begin_again()
 
 
 def _count(runtime: SparkRuntime) -> int | None:

@@ -35,6 +35,14 @@ def test_the_application_that_has_come_furthest_stays() -> None:
     assert host(member("a", Application.READY), c) == "a"
 
 
+def test_a_member_that_could_not_start_it_is_passed_over() -> None:
+    failed = SharedSpark(_KEY, failed=True)
+    a = member("a", spark=failed)
+    assert host(a, member("b")) == "b"
+    assert host(a, member("b", spark=failed)) == "a"
+    assert host(replace(a, spark=SharedSpark(_KEY, Application.STARTING, failed=True)), member("b")) == "a"
+
+
 def test_only_members_that_are_up_with_the_same_master() -> None:
     a = member("a", Application.READY)
     b = member("b")

@@ -263,7 +263,7 @@ def test_members_know_of_each_others_spark() -> None:
     bob = world.add(identity("bob"), "ann:1")
     world.settle()
     assert [m.spark for m in bob.machine.members(world.now)] == [ann.machine.spark, UNSHARED]
-    ann.machine.spark = SharedSpark("key")
+    ann.machine.spark = SharedSpark("key", Application.STARTING, "executors", failed=True)
     world.run(TIMING.heartbeat + 1)
     assert [m.spark for m in bob.machine.members(world.now)] == [ann.machine.spark, UNSHARED]
 
