@@ -33,8 +33,8 @@ class FragmentFrame:
 
     def open(self, session: SparkSession) -> DataFrame:
         """Create the DataFrame. This runs no job yet."""
-        self._views.require(session, views_of(self._fragment))
-        return session.sql(to_sql(self._statement, "spark"))
+        with self._views.pin(session, views_of(self._fragment)):
+            return session.sql(to_sql(self._statement, "spark"))
 
     def schema_of(self, frame: DataFrame) -> pa.Schema:
         """Return the carriers of the DataFrame's columns. Spark is asked only where it knows more than the fragment

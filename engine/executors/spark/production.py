@@ -71,8 +71,9 @@ class SparkProduction(Generic[R]):
             self.job.wait_gone()
 
     def _work(self, session: SparkSession) -> R:
-        self._views.require(session, self._tables)
-        return self._act(session.sql(self._statement))
+        with self._views.pin(session, self._tables):
+            frame = session.sql(self._statement)
+        return self._act(frame)
 
     def _done(self, result: Any, error: SqlError | None) -> None:
         self._loop.call_soon_threadsafe(self._settle, result, error)

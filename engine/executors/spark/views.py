@@ -4,13 +4,18 @@
 A view is made once per session and version of a table. It holds Spark's list of the files and their schema, so a
 repeated query does not ask the file system. Where another member chose the name and cannot see the files, a name may
 come to stand for a later version. The view is then replaced, and statements that were analysed before keep the old one.
+
+While a statement is analysed, its names are pinned: they are neither dropped for those of another statement nor
+replaced by another version. A statement that needs another version waits until they are free. It holds no pin while it
+waits, so two statements cannot wait for each other.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections import OrderedDict
-from collections.abc import Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
@@ -28,47 +33,78 @@ _VIEWS_MAX: Final = 500
 _FUNCTIONS_MAX: Final = 500
 
 
+class _Names:
+    """The views and functions of one session: with the version of each view, the least recently used first; and the
+    number of statements that are analysed with each name.
+    """
+
+    def __init__(self) -> None:
+        self.views: OrderedDict[str, int] = OrderedDict()
+        self.functions: OrderedDict[str, int] = OrderedDict()
+        self.pins: Counter[str] = Counter()
+
+    def is_free(self, versions: Mapping[str, int]) -> bool:
+        """Return whether no view of these has to be replaced that a statement is analysed with."""
+        return not any(
+            self.pins[name] and self.views.get(name, version) != version for name, version in versions.items()
+        )
+
+    def unpin(self, names: Mapping[str, Named]) -> None:
+        self.pins.subtract(names.keys())
+        self.pins = +self.pins
+
+    def drop_oldest(self, known: OrderedDict[str, int], most: int, drop: Callable[[str], object]) -> None:
+        """Drop names that nobody uses until no more than `most` are left."""
+        free = [name for name in known if not self.pins[name]]
+        for name in free[: max(len(known) - most, 0)]:
+            drop(name)
+            del known[name]
+
+
 class Views:
     """The views and functions of each session. Thread-safe."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._views: WeakKeyDictionary[SparkSession, OrderedDict[str, int]] = WeakKeyDictionary()
-        self._functions: WeakKeyDictionary[SparkSession, OrderedDict[str, None]] = WeakKeyDictionary()
+        self._unpinned = threading.Condition()
+        self._sessions: WeakKeyDictionary[SparkSession, _Names] = WeakKeyDictionary()
 
-    def require(self, session: SparkSession, named: Mapping[str, Named]) -> None:
+    @contextlib.contextmanager
+    def pin(self, session: SparkSession, named: Mapping[str, Named]) -> Iterator[None]:
         """Create the views and functions that the session lacks: a view for each relation under that name, of a table
-        in that version, and each function.
+        in that version, and each function. They stay as they are during the block, which analyses the statement.
 
         Raises SqlError for files that cannot be read.
         """
         relations = {name: what for name, what in named.items() if not isinstance(what, TaskFunction)}
-        functions = {name: what for name, what in named.items() if isinstance(what, TaskFunction)}
-        with self._lock:
-            self._require_views(session, relations)
-            self._require_functions(session, functions)
+        # A scan has a name for each version of what it reads.
+        versions = {name: what.version if isinstance(what, Table) else 0 for name, what in relations.items()}
+        with self._unpinned:
+            names = self._sessions.setdefault(session, _Names())
+            self._unpinned.wait_for(lambda: names.is_free(versions))
+            for name, relation in relations.items():
+                if names.views.get(name) != versions[name]:
+                    _frame(session, relation).createOrReplaceTempView(name)
+                    names.views[name] = versions[name]
+                names.views.move_to_end(name)
+            for name, what in named.items():
+                if isinstance(what, TaskFunction):
+                    if name not in names.functions:
+                        _register(session, what)
+                        names.functions[name] = 0
+                    names.functions.move_to_end(name)
+            names.pins.update(named.keys())
+        try:
+            yield
+        finally:
+            with self._unpinned:
+                names.unpin(named)
+                names.drop_oldest(names.views, _VIEWS_MAX, session.catalog.dropTempView)
+                names.drop_oldest(names.functions, _FUNCTIONS_MAX, lambda name: _drop_function(session, name))
+                self._unpinned.notify_all()
 
-    def _require_views(self, session: SparkSession, relations: Mapping[str, Table | Scan]) -> None:
-        known = self._views.setdefault(session, OrderedDict())
-        for name, relation in relations.items():
-            # A scan has a name for each version of what it reads.
-            version = relation.version if isinstance(relation, Table) else 0
-            if known.get(name) != version:
-                _frame(session, relation).createOrReplaceTempView(name)
-                known[name] = version
-            known.move_to_end(name)
-        while len(known) > max(_VIEWS_MAX, len(relations)):
-            session.catalog.dropTempView(known.popitem(last=False)[0])
 
-    def _require_functions(self, session: SparkSession, functions: Mapping[str, TaskFunction]) -> None:
-        known = self._functions.setdefault(session, OrderedDict())
-        for name, function in functions.items():
-            if name not in known:
-                _register(session, function)
-                known[name] = None
-            known.move_to_end(name)
-        while len(known) > max(_FUNCTIONS_MAX, len(functions)):
-            session.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {known.popitem(last=False)[0]}")
+def _drop_function(session: SparkSession, name: str) -> None:
+    session.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {name}")
 
 
 def _frame(session: SparkSession, relation: Table | Scan) -> DataFrame:
