@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import psutil
@@ -286,6 +286,44 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert str(tmp_path / ".sluice") in done.stderr
 
 
+#: Arrays and rows whose carriers differ from what an engine stores, beside nulls and empty arrays.
+_NESTED: Final = """create table nested as select g as id, n, array[g, null, -g] as i, array[g::text, '', null] as s,
+    array[g * 1.50, null]::numeric(20, 3)[] as d, array[date '2024-02-29' + g, 'infinity', null] as days,
+    array[timestamptz '2024-03-31 01:30+00', '-infinity'] as moments, array[time '23:59:59.999999', '24:00'] as times,
+    array[make_interval(g, 0, 0, g, 0, 0, 0.25), null] as spans, array[[g, 2], [null, 4]] as matrix,
+    array[g > 1, null] as flags, array['a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid] as uuids,
+    array['\\x00ff'::bytea, null] as bytes, array[1.5e300, 'NaN', '-infinity']::float8[] as floats
+    from generate_series(1, 40) g, lateral (select case when g % 2 = 0 then '{}'::int[] end as n) x"""
+
+
+def texts(connection: Connection, query: str) -> list[list[bytes | None]]:
+    """Return the rows of a query as PostgreSQL's text."""
+    result = connection.execute(query.encode()).pgresult
+    assert result is not None
+    return [[result.get_value(row, column) for column in range(result.nfields)] for row in range(result.ntuples)]
+
+
+def compare_nested(first: Connection, second: Connection) -> None:
+    """Arrays and rows come from another member's Spark as this member's own engine returns them."""
+    first.execute(_NESTED.encode())
+    for query in (
+        "select * from nested order by id",
+        "select id, row(id, s, days, row(spans, d)), row(null, n) from nested order by id desc limit 7",
+        "select id % 3, array_agg(id order by id), array_agg(matrix order by id) from nested group by 1 order by 1",
+        "select array_agg(id) filter (where id < 0), array[]::date[] from nested",
+    ):
+        second.execute("set sluice.engine = spark")
+        plan = "\n".join(row[0] for row in second.execute(f"explain (distsql) {query}".encode()))
+        assert 'it runs on the Spark of member "m1"' in plan, query
+        found = texts(second, query)
+        second.execute("set sluice.engine = local")
+        assert found == texts(second, query), query
+    second.execute("set sluice.engine = spark")
+    assert second.execute("insert into nested select * from nested where id < 4").statusmessage == "INSERT 0 3"
+    second.execute("set sluice.engine = local")
+    assert second.execute("select count(*) from (select distinct * from nested) n").fetchone() == (40,)
+
+
 @pytest.mark.long
 @pytest.mark.spark
 def test_both_use_one_spark(server: MemberProcess, both: tuple[Connection, Connection]) -> None:
@@ -301,5 +339,6 @@ def test_both_use_one_spark(server: MemberProcess, both: tuple[Connection, Conne
     assert first.execute("select count(*), sum(half) from halves").fetchone() == (2500, 3126250)
     assert second.execute("update halves set b = 'none' where half > 2000").statusmessage == "UPDATE 500"
     assert first.execute("select count(*) from halves where b = 'none'").fetchone() == (500,)
+    compare_nested(first, second)
     drivers = [child for child in psutil.Process(server.pid).children(recursive=True) if child.name() == "java"]
     assert len(drivers) == 1, "one Spark for both"

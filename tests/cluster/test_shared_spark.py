@@ -119,12 +119,19 @@ def test_three_members_with_defaults_share_one_application(tmp_path: Path, stack
     for member in (second, third):
         assert 'it runs on the Spark of member "m1"' in plan(member)
 
-    # What a member cannot receive from the host's Spark is computed by its local engine, not by a second application.
+    # What the host's Spark cannot run for a member is computed by its local engine, not by a second application.
     with connect(second) as connection:
-        arrays = "select array_agg(a) from numbers where a < 4"
+        arrays = "select array_agg(a order by a) from numbers where a < 4"
         assert connection.execute(arrays.encode()).fetchall() == [([1, 2, 3],)]
-        told = "\n".join(row[0] for row in connection.execute(f"explain {arrays}".encode()))
-        assert 'the Spark of member "m1" cannot run it for this member' in told
+        assert 'it runs on the Spark of member "m1"' in plan(second, arrays)
+        notices: list[str | None] = []
+        connection.add_notice_handler(lambda notice: notices.append(notice.message_primary))
+        documents = """select (('{"a": ' || a || '}')::json -> 'a')::text from numbers where a < 4 order by 1"""
+        assert connection.execute(documents.encode()).fetchall() == [("1",), ("2",), ("3",)]
+        reason = 'the Spark of member "m1" cannot run it for this member'
+        assert notices == [f"the query runs on this member's DuckDB, because {reason}"]
+        for form in ("explain", "explain (distsql)"):
+            assert reason in "\n".join(row[0] for row in connection.execute(f"{form} {documents}".encode()))
         # Writes and statements that change rows run there, too.
         connection.execute("create table evens as select a, a / 2 as half from numbers where a % 2 = 0")
         assert connection.execute("update evens set half = 0 where a <= 10").statusmessage == "UPDATE 5"

@@ -53,6 +53,7 @@ class Setting:
     parameters: canonical values by number. mirror_limit: bytes up to which one side of a join is sent to all members.
     gather_limit: bytes of partial results up to which they are combined on the initiator.
     engine: the engine that fragments without inputs run on.
+    crosses_nested: whether arrays and rows may cross edges.
     """
 
     members: tuple[str, ...]
@@ -62,6 +63,7 @@ class Setting:
     mirror_limit: int = 4 << 20
     gather_limit: int = 1 << 20
     engine: EngineName = "local"
+    crosses_nested: bool = False
 
 
 class Assembly:
@@ -166,7 +168,8 @@ class Assembly:
         if isinstance(router, (HashRouter, RangeRouter)) and self.engine(flow) == "spark":
             # Spark's tasks partition the rows that they send, so the keys are among the columns that cross.
             columns = (*columns, *(key for key in router.keys if key not in columns))
-        check_carriable(columns)
+        if not self.setting.crosses_nested:
+            check_carriable(columns)
         edge = len(self._edges) + 1
         fragment = len(self._fragments) + 1
         self._fragments.append(self._fragment(fragment, node, flow, edge))

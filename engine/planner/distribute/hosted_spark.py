@@ -17,13 +17,17 @@ from engine.planner.distribute.assembly import Assembly, NotDistributable, Setti
 from engine.planner.distribute.flow import Flow
 from engine.planner.distribute.mutations import collect_intents, may_mutate
 from engine.planner.optimizer.ordering import asks_for_order, ordering_of
+from engine.sql.binder.literals import dimensions_of
 
 
 def distribute_to_host(
     plan: Root, setting: Setting, host: str, reason: str, change: StagedChange | None = None
 ) -> PhysicalPlan | None:
-    """Return the plan with everything below FINAL on the host's Spark; None for a plan whose columns cannot cross
-    between members, or whose order cannot be restored here.
+    """Return the plan with everything below FINAL on the host's Spark; None for a plan whose order cannot be restored
+    here, or whose columns may have arrays of more dimensions than their types say.
+
+    Arrays and rows cross as Arrow's lists and structs. The edge's schema is made from the types of the plan, whose
+    dimensions are those of Spark's values, apart from the values of parameters.
 
     change: the plan's rows are to be written, by the host's tasks where they can.
     """
@@ -34,7 +38,8 @@ def distribute_to_host(
     if not {key.column for key in order} <= set(below.columns):
         return None
     flow = Flow(below, (Instance(host),))
-    assembly = Assembly(setting, lambda _node, _assembly: flow, plan)
+    is_known = not any(dimensions_of(value) > 1 for value in setting.parameters.values())
+    assembly = Assembly(replace(setting, crosses_nested=is_known), lambda _node, _assembly: flow, plan)
     try:
         if change is not None and may_mutate(flow, change, assembly):
             top = collect_intents(replace(flow, node=plan.input), change, assembly)

@@ -82,6 +82,7 @@ class CompiledQuery:
     """A query ready to run: one fragment here, or fragments on several members.
 
     - physical: the distributed plan; None if it was clear without one that the query is not distributed
+    - notice: what the client is told when the query is executed
     - values: of the fragment's parameters, if it is compiled for any values (`engine.sql.trees.parameters`)
     - constant: the rows, if each execution returns the same ones; None if not, or if that is unknown
     """
@@ -91,6 +92,7 @@ class CompiledQuery:
     physical: PhysicalPlan | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
     constant: ConstantRows | None = field(default=None, compare=False)
+    notice: str | None = None
 
 
 def data_members(mesh: Members) -> tuple[str, ...]:
@@ -130,17 +132,24 @@ def compile_query(
         return query
     if topology is None and terms.spark_member in data_members(mesh):
         query = _compile_for_host(plan, query.choice, terms, bindings, mesh, analyze, change)
-    return query if isinstance(query.runs, DistributedQuery) else _compile_local(plan, terms.spark_host, bindings)
+    return query if isinstance(query.runs, DistributedQuery) else _compile_local(plan, terms, bindings, mesh)
 
 
-def _compile_local(plan: logical.Root, host: str, bindings: Bindings) -> CompiledQuery:
-    """Compile a query that cannot run on the Spark of its host for the local engine. Raises FeatureNotSupported."""
+def _compile_local(plan: logical.Root, terms: Terms, bindings: Bindings, mesh: Members) -> CompiledQuery:
+    """Compile a query that cannot run on the Spark of its host for this member's local engine. Raises
+    FeatureNotSupported.
+    """
+    host = terms.spark_host
     choice = Choice("local", f'the Spark of member "{host}" cannot run it for this member')
     try:
         fragment, choice = compile_choice(plan, choice, "local", bindings)
     except FeatureNotSupported as lacking:
         raise FeatureNotSupported(lacking.message, hint=f'Connect to member "{host}", which hosts Spark.') from None
-    return CompiledQuery(choice, fragment)
+    physical = replace(_physical(plan, choice, terms.on_this_member(), bindings, mesh, None), reason=choice.reason)
+    notice = (
+        f'the query runs on this member\'s DuckDB, because the Spark of member "{host}" cannot run it for this member'
+    )
+    return CompiledQuery(choice, fragment, physical, notice=notice)
 
 
 def _compile(

@@ -32,6 +32,8 @@ class QueryOpener:
     async def open(self, query: CompiledQuery, context: ExecutionContext) -> BatchStream:
         """Start a query, here or on several members. Raises SqlError."""
         underway = context.underway
+        if query.notice is not None:
+            context.notice(query.notice)
         if isinstance(query.runs, CompiledFragment):
             underway.begin(context.query, (query.runs.engine,))
             if query.constant is not None and (known := query.constant.stream()) is not None:

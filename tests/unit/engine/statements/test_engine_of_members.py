@@ -73,8 +73,15 @@ def test_the_host_of_a_shared_spark_runs_it(layout: Layout) -> None:
     assert _compiled(layout, _QUERY, terms).physical is not None
     told = _compiled(layout, _QUERY, terms.on_this_member()).choice
     assert (told.engine, told.reason) == ("local", 'the Spark of member "b" cannot run it for this member')
-    told = _compiled(layout, "select array_agg(text) from t group by kind", terms).choice
-    assert (told.engine, told.reason) == ("local", 'the Spark of member "b" cannot run it for this member')
+    # The computation of json by Spark's tasks stays with the member that has planned it.
+    found = _compiled(layout, """select ('{"a": "' || text || '"}')::json -> 'a' from t""", terms)
+    reason = 'the Spark of member "b" cannot run it for this member'
+    assert (found.choice.engine, found.choice.reason) == ("local", reason)
+    assert found.notice is not None
+    assert reason in found.notice
+    assert found.physical is not None
+    assert [fragment.engine for fragment in found.physical.fragments] == ["local"]
+    assert _compiled(layout, "select array_agg(text) from t group by kind", terms).physical is not None
     # Without a shared Spark, the member uses its own.
     assert _compiled(layout, _QUERY, replace(terms, spark_host=None).on_this_member()).choice.engine == "spark"
 

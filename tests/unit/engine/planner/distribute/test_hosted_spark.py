@@ -4,7 +4,9 @@ here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,11 +19,11 @@ from engine.planner.distribute import Setting
 from engine.planner.distribute.hosted_spark import distribute_to_host
 
 
-def _hosted(sql: str, folder: Path) -> PhysicalPlan | None:
+def _hosted(sql: str, folder: Path, parameters: Mapping[int, object] = MappingProxyType({})) -> PhysicalPlan | None:
     file = folder / "t.parquet"
     pq.write_table(pa.table({"a": pa.array([1, 2], pa.int32()), "b": ["x", "y"]}), file)
     plan = Layout({"t": table("t", [str(file)])}).plan(sql)
-    return distribute_to_host(plan, Setting(("host",), "here", engine="spark"), "host", "there")
+    return distribute_to_host(plan, Setting(("host",), "here", {}, parameters, engine="spark"), "host", "there")
 
 
 @pytest.mark.parametrize(
@@ -53,5 +55,8 @@ def test_a_query_moves_as_a_whole(sql: str, carried: list[str], ordered: list[st
         assert isinstance(top.input, Receive)
 
 
-def test_values_that_cannot_cross_between_members_stay(tmp_path: Path) -> None:
-    assert _hosted("select array_agg(a) from t", tmp_path) is None
+@pytest.mark.parametrize(("value", "moves"), [(7, True), ([7], True), ([[7]], False), ([], True)])
+def test_arrays_of_known_dimensions_move(value: object, moves: bool, tmp_path: Path) -> None:
+    sql = "select array_agg(a), row(1, max(b)) from t"
+    assert (_hosted(sql, tmp_path, {1: value}) is not None) == moves
+    assert _hosted("select a from t", tmp_path, {1: value}) is not None
