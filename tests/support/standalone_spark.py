@@ -68,7 +68,8 @@ class StandaloneSpark:
         self._wait_for("master", "I have been elected leader")
 
     def start_workers(self) -> None:
-        names = [f"worker{number}" for number in range(self._workers)]
+        """Start the workers that do not run."""
+        names = [name for name in map("worker{}".format, range(self._workers)) if name not in self._servers]
         for name in names:
             size = ("--cores", "1", "--memory", f"{_WORKER_MB}m", "--work-dir", str(self._folder / "work"))
             self._start(name, "--host", _LOCALHOST, "--webui-port", str(free_port()), *size, self.master)
@@ -78,10 +79,14 @@ class StandaloneSpark:
     def kill_master(self) -> None:
         self._kill("master")
 
-    def kill_workers(self) -> None:
-        """Kill the workers. Their executors notice it and end."""
-        for name in [name for name in self._servers if name.startswith("worker")]:
+    def kill_workers(self, count: int | None = None) -> None:
+        """Kill that many workers; None: all. Their executors notice it and end."""
+        for name in [name for name in self._servers if name.startswith("worker")][:count]:
             self._kill(name)
+
+    def python_workers(self) -> list[psutil.Process]:
+        """Return the processes of Python in which tasks run."""
+        return [child for child in self._family() if _is_python(child)]
 
     def _kill(self, name: str) -> None:
         server = self._servers.pop(name)
@@ -155,6 +160,13 @@ def _session(pid: int) -> int:
         return os.getsid(pid)
     except ProcessLookupError:
         return -1
+
+
+def _is_python(process: psutil.Process) -> bool:
+    try:
+        return process.name().startswith("python")
+    except psutil.Error:
+        return False
 
 
 def _is_executor(process: psutil.Process) -> bool:

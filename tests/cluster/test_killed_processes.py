@@ -1,0 +1,161 @@
+"""Processes of a standalone Spark cluster killed at different points of a query: a Python worker, an executor, a worker,
+the master, the driver. A query ends with all rows or with an error, and within `spark.wait_timeout`.
+
+`KILLS=10 pytest -s -m long tests/cluster/test_killed_processes.py` kills that many in each test, at random moments that
+`SEED` determines.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import psutil
+import psycopg
+import pytest
+from support import tpch
+from support.member_process import MemberProcess, wait_until
+from support.member_state import wait_idle
+from support.standalone_spark import StandaloneSpark
+
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(7200)]
+
+KILLS: Final = int(os.environ.get("KILLS", "1"))
+SEED: Final = int(os.environ.get("SEED", "1"))
+_PAGE: Final = 20_000
+_TIMEOUT: Final = 60
+_READ: Final = "select l_orderkey, l_linenumber, l_comment from lineitem"
+_QUERIES: Final = {
+    "scan": _READ,
+    "shuffle": "select l_orderkey % 50000, count(*), sum(l_partkey)::bigint from lineitem group by 1",
+    "sort": f"{_READ} order by l_comment, l_orderkey, l_linenumber",
+    "suspended": _READ,
+}
+_VICTIMS: Final = ("python", "executor", "worker", "master", "driver")
+#: What a statement may end with: its rows were not delivered, and it may be repeated; or Spark was not there; or Spark
+#: gave the job up. A statement that takes twice as long as it may wait for Spark is a failure of the test.
+_ALLOWED: Final = ("40001", "57P01", "58000", "XX000")
+
+
+@dataclass
+class Ground:
+    """totals: the number of rows of each query and the sum of its first column."""
+
+    spark: StandaloneSpark
+    member: MemberProcess
+    totals: dict[str, tuple[int, int]]
+
+    def connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        return self.member.connect(options=f"-c sluice.engine=spark -c statement_timeout={2 * _TIMEOUT}s")
+
+    def kill(self, victim: str, chance: random.Random) -> None:
+        if victim == "master":
+            self.spark.kill_master()
+        elif victim == "worker":
+            self.spark.kill_workers(1)
+        else:
+            found = self._processes(victim)
+            if found:
+                chance.choice(found).kill()
+
+    def _processes(self, victim: str) -> list[psutil.Process]:
+        if victim == "python":
+            return self.spark.python_workers()
+        if victim == "executor":
+            return self.spark.executors()
+        return [child for child in psutil.Process(self.member.pid).children() if child.name() == "java"]
+
+    def restore(self, victim: str) -> None:
+        """Start what was killed, and wait until statements are answered again."""
+        if victim == "master":
+            self.spark.start_master()
+        elif victim == "worker":
+            self.spark.start_workers()
+        wait_until(self.is_answering, 300)
+
+    def is_answering(self) -> bool:
+        try:
+            with self.connect() as connection:
+                connection.execute("select count(*) from lineitem")
+        except psycopg.OperationalError:
+            return False
+        return len(self.spark.executors()) == 2
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    folder = tmp_path_factory.mktemp("processes")
+    tpch.generate(folder / "tpch", 0.1, "parquet", 8)
+    with StandaloneSpark(folder / "spark") as spark:
+        conf = {**spark.conf, "spark.sql.files.maxPartitionBytes": "6m"}
+        settings = "\n".join(f"{json.dumps(name)} = {json.dumps(value)}" for name, value in conf.items())
+        (folder / "sluice.toml").write_text(
+            f'[spark]\nmaster = "{spark.master}"\ndriver_memory = "600m"\nwait_timeout = {_TIMEOUT}\n'
+            f"[spark.conf]\n{settings}\n"
+        )
+        with MemberProcess(
+            folder / "member", "--config", str(folder / "sluice.toml"), log=folder / "member.log"
+        ) as member:
+            totals: dict[str, tuple[int, int]] = {}
+            with member.connect(options="-c sluice.engine=local") as connection:
+                path = folder / "tpch" / "lineitem"
+                connection.execute(f"create foreign table lineitem options (path '{path}', format 'parquet')".encode())
+                for point, query in _QUERIES.items():
+                    [totals[point]] = connection.execute(
+                        f"select count(*), sum(k)::bigint from ({query}) as q(k, a, b)".encode()
+                    ).fetchall()
+            yield Ground(spark, member, totals)
+            wait_idle(member)
+
+
+@pytest.mark.parametrize(("victim", "point"), list(itertools.product(_VICTIMS, _QUERIES)))
+def test_a_process_is_killed(ground: Ground, victim: str, point: str) -> None:
+    chance = random.Random(f"{SEED} {victim} {point}")
+    ends: Counter[str] = Counter()
+    for _ in range(KILLS):
+        wait_until(ground.is_answering, 300)
+        ends[read_and_kill(ground, victim, point, chance)] += 1
+        ground.restore(victim)
+    print(f"\n{point}, {victim}: {dict(ends)}", flush=True)
+
+
+def read_and_kill(ground: Ground, victim: str, point: str, chance: random.Random) -> str:
+    """Read all rows through a cursor and kill a process meanwhile. Returns how the statement ended."""
+    rows = keys = 0
+    killed = threading.Event()
+
+    def kill() -> None:
+        killed.set()
+        ground.kill(victim, chance)
+
+    timer = threading.Timer(chance.uniform(0, 3), kill)
+    with ground.connect() as connection, connection.transaction(force_rollback=True):
+        connection.execute(f"declare c no scroll cursor for {_QUERIES[point]}".encode())
+        if point != "suspended":
+            timer.start()
+        try:
+            while page := connection.execute(f"fetch {_PAGE} from c".encode()).fetchall():
+                rows += len(page)
+                keys += sum(row[0] for row in page)
+                if point == "suspended" and rows == len(page):
+                    kill()
+                    time.sleep(chance.uniform(0, 3))
+        except psycopg.Error as error:
+            if error.sqlstate not in _ALLOWED:
+                raise
+            return f"error {error.sqlstate}"
+        else:
+            end = "complete" if killed.is_set() else "complete before the kill"
+        finally:
+            if timer.is_alive():
+                timer.join()
+    assert (rows, keys) == ground.totals[point], f"{rows} of {ground.totals[point]} rows, and no error"
+    return end
