@@ -48,6 +48,10 @@ class ShapedReader:
             self._waiting.extend(self._cut(self._reader.read_next_batch()))
         return self._waiting.popleft()
 
+    def read_all(self) -> pa.Table:
+        """Return all rows. No batch has been read."""
+        return self._reader.read_all()
+
     def _cut(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         at = 0
         while at < batch.num_rows:

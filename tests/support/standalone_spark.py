@@ -164,7 +164,7 @@ def _session(pid: int) -> int:
 
 def _is_python(process: psutil.Process) -> bool:
     try:
-        return process.name().startswith("python")
+        return bool(process.name().startswith("python"))
     except psutil.Error:
         return False
 

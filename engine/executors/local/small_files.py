@@ -141,18 +141,26 @@ class SmallFiles:
         call, text = _name_files(reader, files)
         key = (text, stamps)
         with self._lock:
-            if (found := self._kept.get(key)) is not None:
-                self._kept.move_to_end(key)
-                self._users[found.name] += 1
+            if (found := self._use(key)) is not None:
                 return found
             is_worthwhile = self._seen[key] if key in self._seen else self._note_seen(key)
         # One thread loads; others read their files meanwhile, and so does every thread while a disk does not answer.
         if not is_worthwhile or not self._loading.acquire(blocking=False):
             return None
         try:
-            return self._load(key, call, files, stamps)
+            with self._lock:
+                # Another thread may have loaded it since.
+                found = self._use(key)
+            return self._load(key, call, files, stamps) if found is None else found
         finally:
             self._loading.release()
+
+    def _use(self, key: Hashable) -> _Kept | None:
+        """Return the kept table, and mark it as used; None if there is none. Called with the lock."""
+        if (found := self._kept.get(key)) is not None:
+            self._kept.move_to_end(key)
+            self._users[found.name] += 1
+        return found
 
     def _load(self, key: Hashable, call: exp.Anonymous, files: tuple[str, ...], stamps: _Stamps) -> _Kept | None:
         """Load the rows that the call reads into a table, mark it as used, and evict the least recently used ones."""

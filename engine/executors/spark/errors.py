@@ -57,8 +57,9 @@ _TYPES: Final = {
 _DATETIMES: Final = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
 _OVERFLOWING: Final = {"short": "smallint", "integer": "integer", "int": "integer", "long": "bigint"}
 
-#: Not after a quote, where it would be part of a statement: Spark's errors show the statement that they come from.
-_RAISED: Final = re.compile(r"(?<!['\"])SQLSTATE:([0-9A-Z]{5}):(.*?)(?: SQLSTATE: P0001|[\r\n]|$)")
+#: Not after a quote, where it would be part of a statement, nor after the argument's name, where it would be part of a
+#: plan: Spark's errors show the statement or the plan that they come from.
+_RAISED: Final = re.compile(r"(?<!['\"])(?<!errorMessage, )SQLSTATE:([0-9A-Z]{5}):(.*?)(?: SQLSTATE: P0001|[\r\n]|$)")
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ?([^\r\n]*)")
 _CAST: Final = re.compile(
     # Only the first `value` is tried, and types match possessively, because the text quotes a value of a user.

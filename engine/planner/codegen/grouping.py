@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import compress
 from typing import Final
@@ -13,6 +13,7 @@ from engine.common.sql_type import of
 from engine.plan_ir.expr import AggregateCall, Column, ColumnRef, Const, Expr, ParamRef, Subquery
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import Aggregator
+from engine.plan_ir.predicates import has_subquery
 from engine.plan_ir.volatility import is_volatile, volatile_ids
 from engine.planner.codegen.aggregates import ORDER_SENSITIVE, guard_arguments, render_aggregate
 from engine.planner.codegen.block import Block, Stage, mark_aggregate
@@ -42,6 +43,7 @@ def aggregate(node: Aggregator, block: Block) -> Block:
     if any(map(_listens, node.aggregates)) and not block.order:
         block = _one_after_another(block)
     block, aggregates = _with_plain_arguments(node.aggregates, block)
+    block, aggregates = _with_plain_subqueries(aggregates, block)
     order, block.order = block.order, []
     scope = block.scope
     keys = [_key(c, scope) for c in node.group]
@@ -107,6 +109,36 @@ def _with_plain_arguments(calls: Sequence[AggregateCall], block: Block) -> tuple
         return replace(call_, args=tuple(map(plain, call_.args)), order_by=order)
 
     return block, [with_plain(call_) if is_hard else call_ for call_, is_hard in zip(calls, hard, strict=True)]
+
+
+def _with_plain_subqueries(calls: Sequence[AggregateCall], block: Block) -> tuple[Block, Sequence[AggregateCall]]:
+    """Return a block that has the parts of aggregates with a subquery as columns, and the calls that refer to them.
+    Spark takes a subquery with a collecting aggregate or a window, such as those of set operations, for one that differs
+    at each evaluation, and refuses it in an aggregate.
+    """
+    found: list[Expr] = []
+    for part in (part for call_ in calls for part in _parts(call_)):
+        if has_subquery(part) and part not in found:
+            found.append(part)
+    if block.scope.engine != "spark" or not found:
+        return block, calls
+    block, plain = computed_below(block, "part", [(part, render(part, block.scope)) for part in found])
+    return block, [
+        replace(
+            call_,
+            args=tuple(map(plain, call_.args)),
+            order_by=tuple(replace(item, expr=plain(item.expr)) for item in call_.order_by),
+            filter=call_.filter and plain(call_.filter),
+        )
+        for call_ in calls
+    ]
+
+
+def _parts(call_: AggregateCall) -> Iterator[Expr]:
+    yield from call_.args
+    yield from (item.expr for item in call_.order_by)
+    if call_.filter is not None:
+        yield call_.filter
 
 
 def _has_hard_arguments(call_: AggregateCall) -> bool:

@@ -172,3 +172,7 @@ select stddev(v), variance(v), stddev_pop(v), var_pop(v) from (select (1 + i % 1
 select stddev(v), variance(v), stddev_pop(v), var_pop(v) from (select (10000000000 + i)::text::numeric from generate_series(1, 10000) i) t(v);
 select v % 3, round(stddev(v), 10), round(var_pop(v * 1.37), 10) from (select 10000000000 + i from generate_series(1, 1000) i) t(v) group by v % 3 having var_samp(v) > 1;
 select round(var_pop(v) over (order by v rows 3 preceding), 10), round(stddev(v) filter (where v < 1700000006) over (), 10) from (select (1700000000.123456 + i)::text::numeric from generate_series(1, 9) i) t(v);
+select n_regionkey, count(*) filter (where n_nationkey in (select r_regionkey from region except select 1)) from nation group by 1;
+select n_regionkey from nation group by 1 having bool_or(exists (select sum(r_regionkey) over () from region where r_regionkey = n_nationkey));
+select count((select string_agg(r_name, ',' order by r_name) from region) || n_name) filter (where n_nationkey > all (select r_regionkey from region limit 3)) from nation;
+select sum((select max(r_regionkey) from region where r_regionkey <= n_nationkey)), string_agg(n_name, ',' order by (select count(*) from region where r_regionkey < n_nationkey), n_name) from nation;

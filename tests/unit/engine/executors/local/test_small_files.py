@@ -65,6 +65,31 @@ def test_a_file_is_kept_when_it_is_read_again(tmp_path: Path, small: SmallFiles)
     assert small.statistics()["small_tables"] == 1
 
 
+def test_two_statements_that_load_it_at_once_make_one_table(tmp_path: Path, small: SmallFiles) -> None:
+    text = total(write_aged(tmp_path / "a.parquet", numbers(1, 2, 3)))
+    assert small.place(text, {}, ()) is None
+    others: list[Placed | None] = []
+
+    class Late:
+        """The lock of a statement before which another one loads the table."""
+
+        def acquire(self, *, blocking: bool) -> bool:
+            small._loading = lock
+            others.append(small.place(text, {}, ()))
+            return lock.acquire(blocking=blocking)
+
+    lock = small._loading
+    small._loading = Late()  # type: ignore[assignment]
+    for found in (small.place(text, {}, ()), *others):
+        assert found is not None
+        assert answer(small, found) == [6]
+        small.release(found)
+    cursor = small._database.borrow("UTC")
+    made = cursor.run("SELECT COUNT(*) AS n FROM duckdb_tables() WHERE table_name LIKE 'small_%'", (), 2048).read_all()
+    small._database.give_back(cursor, healthy=True)
+    assert small.statistics()["small_tables"] == made["n"][0].as_py() == 1
+
+
 def test_another_statement_over_the_file_finds_it(tmp_path: Path, small: SmallFiles) -> None:
     path = write_aged(tmp_path / "a.parquet", numbers(1, 2, 3))
     small.release(placed(small, total(path)))

@@ -52,3 +52,9 @@ def test_a_name_of_two_queries_further_out_is_not_supported(condition: str) -> N
         AnalysisException(f"[{condition}] A column with name `t2`.`c3` cannot be resolved. SQLSTATE: 42703")
     )
     assert (error.sqlstate, error.message) == ("0A000", "not supported: this correlated subquery in Spark")
+
+
+def test_an_error_that_a_plan_would_raise_is_not_the_one_that_it_has() -> None:
+    plan = "raise_error(USER_RAISED_EXCEPTION, map(errorMessage, SQLSTATE:22008:date out of range), NullType)"
+    error = translate(AnalysisException(f"[DIVIDE_BY_ZERO] Division by zero.\n+- Filter {plan}"))
+    assert (error.sqlstate, error.message) == ("22012", "division by zero")
