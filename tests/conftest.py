@@ -221,3 +221,12 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == path.read_text(), f"{name} differs; run with --rewrite and read the diff"
 
     return check
+
+
+@pytest.fixture
+def without_collector() -> Iterator[None]:
+    """Whatever is freed from here on is freed without the interpreter's collector."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

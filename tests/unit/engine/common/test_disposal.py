@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +13,8 @@ from engine.common.disposal import frames_of, take_apart
 from engine.sql.parser.nodes.statements import Query
 from engine.sql.parser.parse import parse
 
+pytestmark = pytest.mark.usefixtures("without_collector")
+
 _STATEMENTS = [
     "select " + ", ".join(f"a + {i} as c{i}" for i in range(200)) + " from t",
     "select count(*) from t where a in (" + ", ".join(map(str, range(500))) + ")",
@@ -21,15 +22,6 @@ _STATEMENTS = [
     "update t set a = case a " + " ".join(f"when {i} then {i}" for i in range(100)) + " end where a > 1",
     "select 1; select 2; with c as (select 1 as a) select * from c, lateral (select a) s group by cube (1)",
 ]
-
-
-@pytest.fixture(autouse=True)
-def _no_collection() -> Iterator[None]:
-    """Whatever is freed here is freed without the interpreter's collector."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
 
 
 def _nodes() -> int:

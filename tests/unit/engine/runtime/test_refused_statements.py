@@ -35,20 +35,11 @@ def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
         yield member
 
 
-@pytest.fixture
-def counted() -> Iterator[None]:
-    """Whatever is freed from here on is freed without the interpreter's collector."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
-
-
 def things() -> int:
     return sum(isinstance(thing, FrameType | TracebackType | exp.Expression) for thing in gc.get_objects())
 
 
-@pytest.mark.usefixtures("counted")
+@pytest.mark.usefixtures("without_collector")
 @pytest.mark.parametrize("kind", _REFUSED)
 def test_nothing_is_left_of_it(member: LocalMember, kind: str) -> None:
     planning = member.engine.planning

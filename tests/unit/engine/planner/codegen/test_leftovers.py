@@ -5,7 +5,6 @@ otherwise they are garbage that only a visit of all objects finds.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -37,15 +36,6 @@ _LISTS = {
 }
 
 
-@pytest.fixture
-def counted() -> Iterator[None]:
-    """Whatever is freed from here on is freed without the interpreter's collector."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
-
-
 def _nodes() -> int:
     return sum(isinstance(thing, exp.Expression) for thing in gc.get_objects())
 
@@ -58,7 +48,7 @@ def plan(request: pytest.FixtureRequest) -> Root:
 
 
 @pytest.mark.parametrize("engine", ["local", "spark"])
-def test_nothing_but_the_statement_is_left(plan: Root, engine: EngineName, counted: None) -> None:
+def test_nothing_but_the_statement_is_left(plan: Root, engine: EngineName, without_collector: None) -> None:
     before = _nodes()
     left: list[Any] = [compile_plan(plan, engine, Bindings()).statement]
     assert _nodes() > before + _ITEMS
@@ -66,7 +56,7 @@ def test_nothing_but_the_statement_is_left(plan: Root, engine: EngineName, count
     assert _nodes() - before < _FEW
 
 
-@pytest.mark.usefixtures("counted")
+@pytest.mark.usefixtures("without_collector")
 def test_a_statement_over_other_tables_is_printed_from_a_copy_that_is_freed() -> None:
     readers = [exp.Table(this=call("READ_PARQUET", exp.Array(expressions=[string(f"{i}")]))) for i in range(_ITEMS)]
     tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=readers[0]))
