@@ -20,7 +20,7 @@ CORES = $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 WORKERS ?= $(shell expr $(CORES) + 1)
 IN_PARALLEL := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --quiet --durations=20
 # One of so many cases of a test that is a table, by the seed: runs of successive seeds have all, and CI has them in each run.
-TABLES ?= 3
+TABLES ?= 5
 TEST_FLAGS ?=
 
 .PHONY: help setup java spark-classes demo check test test-long test-all lint format fuzz bench clients corpora client-packages mutants simulate catalog golden soak audit chart screenshots clean

@@ -91,12 +91,13 @@ class Guard:
     removed. Files may have been added.
 
     before: the table that the statement saw. paths: of its files, below its folder. whole: files may not have been
-    added, either.
+    added, either. serializable: a condition of the isolation level alone, which holds for transactions that write.
     """
 
     before: Table
     paths: tuple[str, ...]
     whole: bool = False
+    serializable: bool = False
 
     @property
     def key(self) -> Key:

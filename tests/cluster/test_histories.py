@@ -131,7 +131,7 @@ class Clients:
 @pytest.mark.long
 def test_three_members(ground: Ground) -> None:
     members = ground.three()
-    levels: tuple[Level, ...] = ("read committed", "repeatable read")
+    levels: tuple[Level, ...] = ("read committed", "repeatable read", "serializable")
     for level in levels:
         create(members[0])
         clients = Clients(members, 5, level)
@@ -142,7 +142,7 @@ def test_three_members(ground: Ground) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("level", ["read committed", "repeatable read"])
+@pytest.mark.parametrize("level", ["read committed", "repeatable read", "serializable"])
 def test_members_that_are_killed(ground: Ground, level: Level) -> None:
     members = list(ground.three())
     create(members[0])

@@ -66,6 +66,7 @@ def _condition(chance: random.Random, leaves: int) -> str:
     return f"not ({joined})" if chance.random() < 0.3 else f"({joined})"
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("form", _FORMS)
 @pytest.mark.parametrize("leaves", [15, 45])
 def test_many_subqueries(servers: tuple[Connection, Connection], form: str, leaves: int) -> None:

@@ -20,12 +20,13 @@ be a prefix of it. Committed transactions have these dependencies (Adya, Liskov 
 | G1c | a cycle of `ww` and `wr` | READ COMMITTED |
 | G-single | a cycle with one `rw`: read skew, lost update | REPEATABLE READ |
 | G-nonadjacent | a cycle in which no two `rw` follow each other | REPEATABLE READ |
+| G2 | a cycle with two `rw` in a row: write skew | SERIALIZABLE |
 | incompatible | two reads of a list of which neither is a prefix of the other; a value twice | READ COMMITTED |
 | internal | a transaction does not see its own append, or at REPEATABLE READ two reads disagree | READ COMMITTED |
 | lost | an append that was acknowledged is not in the last read | always |
 
-Snapshot isolation allows a cycle with two `rw` in a row (G2, write skew); the checker does not search for it. The other
-cycles cannot occur under snapshot isolation: `ww` and `wr` imply that a committed before b began, `rw` that a began
+Snapshot isolation, which is REPEATABLE READ, allows G2, which is searched for at SERIALIZABLE only. The other cycles
+cannot occur under snapshot isolation: `ww` and `wr` imply that a committed before b began, `rw` that a began
 before b committed. A closed walk without two `rw` in a row would therefore make some transaction begin before itself.
 So the checker searches for such walks over the states (transaction, whether it was reached by `rw`), and need not
 search for simple cycles.
@@ -44,7 +45,7 @@ from typing import Literal, TypeVar
 
 Key = Hashable
 Node = TypeVar("Node", bound=Hashable)
-Level = Literal["read committed", "repeatable read"]
+Level = Literal["read committed", "repeatable read", "serializable"]
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,10 @@ class _Judge:
         ww, wr, rw = self._dependencies()
         yield from _cycles("G0", ww)
         yield from _cycles("G1c", ww | wr)
-        if self._level == "repeatable read":
+        if self._level != "read committed":
             yield from _walks(ww | wr, rw)
+        if self._level == "serializable":
+            yield from _cycles("G2", ww | wr | rw)
 
     def _reads(self) -> Iterator[Anomaly]:
         for i, one in enumerate(self._history):
@@ -201,7 +204,7 @@ def _internal(number: int, one: Transaction, level: Level) -> Iterator[Anomaly]:
         mine = own[step.key]
         if mine and step.values[-len(mine) :] != mine:
             yield Anomaly("internal", f"{number} appended {mine} to {step.key} and read {step.values}")
-        elif level == "repeatable read" and known.get(step.key, step.values) != step.values:
+        elif level != "read committed" and known.get(step.key, step.values) != step.values:
             yield Anomaly("internal", f"{number} read {known[step.key]} and then {step.values} of {step.key}")
         known[step.key] = step.values
 

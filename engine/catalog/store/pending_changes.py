@@ -56,10 +56,15 @@ class PendingChanges:
         return changes, made
 
     def truncate(self, count: int, folders: int) -> tuple[list[AnyChange | KeptRows], list[str]]:
-        """Remove and return the changes after the first `count`, and the folders after the first `folders`."""
+        """Remove and return the changes after the first `count`, and the folders after the first `folders`. What was
+        read at SERIALIZABLE stays read (predicate.c keeps the locks of subtransactions).
+        """
         changes, made = self.changes[count:], self.made[folders:]
         del self.changes[count:], self.made[folders:]
         self._shorten(changes)
+        # A table that was read after it was defined anew may not exist without the definition.
+        if all(isinstance(change, DataChange | Guard | KeptRows) for change in changes):
+            self.changes += [change for change in changes if isinstance(change, Guard) and change.serializable]
         return changes, made
 
     def _shorten(self, gone: Iterable[AnyChange | KeptRows]) -> None:

@@ -231,11 +231,14 @@ class CatalogStore:
         return outcomes
 
     def _check_guards(self, guards: Sequence[AnyChange]) -> CommitOutcome:
-        """Commit a transaction that has only read."""
+        """Commit a transaction that has only read. A SERIALIZABLE one takes effect at its snapshot, whatever was
+        committed since.
+        """
+        kept = [guard for guard in guards if not (isinstance(guard, Guard) and guard.serializable)]
         try:
-            if guards:
+            if kept:
                 self.refresh()
-                replay(self.snapshot, guards)
+                replay(self.snapshot, kept)
         except Exception as error:  # noqa: BLE001 - it is raised to its session; the rest of the group has committed
             return error
         return self.snapshot

@@ -123,20 +123,26 @@ class StoredTables:
             raise InternalError(f'file "{strangers[0]}" is to be removed from "{table.name}", which does not have it')
         self._visible.record(change)
 
-    def guard(self, table: Table, *, whole: bool = False) -> None:
+    def guard(self, table: Table, *, whole: bool = False, serializable: bool = False) -> None:
         """Record that the open transaction has read rows of a stored table FOR UPDATE: it commits only if no other
         commit has removed one of the files with these rows. May block if the version was never opened before.
 
         table: as the statement saw it. whole: whether the transaction also depends on rows that are not in the table,
-        so that no other commit may have added any.
+        so that no other commit may have added any. serializable: whether it depends on them only if it writes.
         """
         known = (change for change in self._pending.changes if isinstance(change, Guard))
         if table.schema == TEMPORARY or any(
-            g.key == (table.schema, table.name) and _same(g, table) and g.whole >= whole for g in known
+            g.key == (table.schema, table.name)
+            and _same(g, table)
+            and g.whole >= whole
+            and g.serializable <= serializable
+            for g in known
         ):
             return
         self._claims.claim(table)
-        self._pending.changes.append(Guard(table, tuple(tables.data_files(table)), whole))
+        # What is whole depends on no single file, and the files of a savepoint may be rolled back.
+        paths = () if serializable else tuple(tables.data_files(table))
+        self._pending.changes.append(Guard(table, paths, whole, serializable))
 
     def forget_guards(self) -> None:
         """Drop the guards: the rows that were read may have changed."""

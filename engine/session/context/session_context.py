@@ -169,5 +169,10 @@ class SessionContext:
         """Send a message to a client whose client_min_messages is debug1 or less."""
         self.notices(Notice(message, "DEBUG"))
 
+    @property
+    def is_serializable(self) -> bool:
+        """Whether the transaction must take effect as if no other one ran at the same time."""
+        return self.settings.get("transaction_isolation") == "serializable"
+
     def _is_repeatable(self) -> bool:
         return self.settings.get("transaction_isolation") in ("repeatable read", "serializable")

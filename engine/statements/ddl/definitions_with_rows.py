@@ -201,7 +201,7 @@ async def _fill(
         # The right to refresh belongs to the role that maintains the view; the view's query has the privileges of the
         # view's owner.
         session.authority().require(needed for needed in planned.requirements if needed.relation != before.oid)
-    await query_run.guard(session, engine, planned.bound.locks, planned.reads)
+    await query_run.guard(session, engine, planned.bound.locks, planned.rows_of)
     return (await run_mutation(session, engine, planned, arguments)).rows
 
 

@@ -12,7 +12,9 @@ from engine.contracts.materialized_results import BatchesStream, StreamExecution
 from engine.contracts.sessions import Execution, Prepared
 from engine.lakes.foreign_files import refresh
 from engine.lakes.local_disks import are_local, look_up, paths_of
+from engine.plan_ir.logical import TableReader
 from engine.plan_ir.requirements import Requirement
+from engine.plan_ir.rewrite import walk_all
 from engine.runtime.planning_pool import SHORT_CHARACTERS
 from engine.session.context.statement_cache import lists_many
 from engine.sql.binder.mutations import BoundMutation, bind_mutation
@@ -70,6 +72,16 @@ class PlannedMutation:
     def may_wait(self) -> bool:
         """Whether `fresh` may take long: it looks at many files, or at some that are not on local disks."""
         return lists_many(self._tables) or not are_local(paths_of(self._tables))
+
+    @property
+    def rows_of(self) -> Sequence[Relation]:
+        """The relations on whose rows its effect depends: without the target of an INSERT that does not read it."""
+        plan = self.bound.plan
+        if plan.kind != "insert" or any(
+            isinstance(node, TableReader) and node.table.oid == plan.table.oid for node in walk_all(plan)
+        ):
+            return self.reads
+        return [relation for relation in self.reads if relation.oid != plan.table.oid]
 
     @property
     def _tables(self) -> Sequence[Table]:

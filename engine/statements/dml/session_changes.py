@@ -148,7 +148,7 @@ class SessionChanges:
                     return told
                 await self._session.write_kept()
                 planned = await self._planned_now(prepared, planned, statement, arguments, direct=False)
-            await guard(self._session, self._engine, planned.bound.locks, planned.reads)
+            await guard(self._session, self._engine, planned.bound.locks, planned.rows_of)
             return await run_mutation(self._session, self._engine, planned, arguments)
 
         if alone and needs_turn(planned.bound.plan):

@@ -246,9 +246,15 @@ async def run_planned(
 async def guard(
     session: SessionContext, engine: SessionServices, locks: Sequence[RowLock], reads: Sequence[Relation]
 ) -> None:
-    """Make the transaction depend on the rows of these tables, for FOR UPDATE. reads: the tables with all their
-    columns, even if a view shows fewer.
+    """Make the transaction depend on the rows of these tables: for FOR UPDATE, and at SERIALIZABLE. reads: the tables
+    with all their columns, even if a view shows fewer.
     """
+    if session.is_serializable:
+        for table in reads:
+            if isinstance(table, Table) and table.storage is not None:
+                await engine.in_operation_pool(
+                    functools.partial(session.catalog.tables.guard, table, whole=True, serializable=True)
+                )
     if not locks:
         return
     for lock in locks:

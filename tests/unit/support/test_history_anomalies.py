@@ -34,9 +34,10 @@ def test_a_serial_history_has_none() -> None:
     assert anomalies(history, "repeatable read", {"x": [1, 2, 3], "y": [1]}) == []
 
 
-def test_write_skew_is_allowed() -> None:
+def test_write_skew_is_a_cycle_at_serializable_only() -> None:
     history = [ok(r("x"), a("y", 1)), ok(r("y"), a("x", 1)), ok(r("x", 1), r("y", 1))]
     assert found(history) == set()
+    assert found(history, "serializable") == {"G2"}
 
 
 def test_a_dirty_write() -> None:

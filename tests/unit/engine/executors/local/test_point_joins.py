@@ -130,6 +130,7 @@ OTHERS: Final = (
 )  # fmt: skip
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("query", JOINED)
 @pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
 def test_joins_by_key_are_answered_from_columns(member: LocalMember, twin: LocalMember, query: str, mode: str) -> None:

@@ -30,6 +30,7 @@ def test_all_nodes_have_a_case() -> None:
     assert len(CASES) > 50
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("name", CASES)
 async def test_rows(name: str, folder: Path, tmp_path: Path) -> None:
     case = CASES[name]
