@@ -19,6 +19,7 @@ from engine.session.progress import read_progress
 from engine.session.transaction import SessionTransaction
 from engine.settings.session_settings import SessionSettings
 from engine.sql.binder import regnames
+from engine.sql.parser.lexical.plain_strings import with_escape_strings
 from engine.sql.parser.nodes import statements as s
 from engine.sql.parser.nodes.copy import CopyFrom, CopyTo
 from engine.statements.copy.copy_from import copy_from
@@ -66,7 +67,8 @@ class Session(EngineSession):
     # -- statements ----------------------------------------------------------------------------------------------
 
     async def parse(self, sql: str) -> Sequence[s.Statement]:
-        return await self._engine.parser.parse(sql)
+        is_standard = self.context.settings.get("standard_conforming_strings") == "on"
+        return await self._engine.parser.parse(sql if is_standard else with_escape_strings(sql))
 
     async def prepare(self, statement: s.Statement, parameter_types: Sequence[int]) -> Prepared:
         await self._see_commits()

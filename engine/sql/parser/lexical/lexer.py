@@ -50,9 +50,11 @@ class Token:
     end: int
 
 
-def tokenize(sql: str, notice: Callable[[str], None] = lambda _message: None) -> list[Token]:
-    """Return all tokens, with an END last. Raises SqlSyntaxError with the position and the text at fault."""
-    return _Lexer(sql, notice).run()
+def tokenize(sql: str, notice: Callable[[str], None] = lambda _message: None, *, escapes: bool = False) -> list[Token]:
+    """Return all tokens, with an END last. escapes: whether plain strings have escapes (standard_conforming_strings
+    off). Raises SqlSyntaxError with the position and the text at fault.
+    """
+    return _Lexer(sql, notice, escapes).run()
 
 
 def fold(name: str) -> str:
@@ -90,8 +92,9 @@ _UESCAPE: Final = re.compile(
 
 
 class _Lexer:
-    def __init__(self, sql: str, notice: Callable[[str], None]) -> None:
+    def __init__(self, sql: str, notice: Callable[[str], None], escapes: bool) -> None:
         self._sql = sql
+        self._escapes = escapes
         self._at = 0
         self._notice = notice
         #: The end of the signs that follow an operator and are no part of it: each is a token of its own.
@@ -134,7 +137,7 @@ class _Lexer:
         if char == "$":
             return self._dollar(start)
         if char == "'":
-            return self._quoted_string(Kind.STRING, start, start)
+            return self._quoted_string(Kind.STRING, start, start, escapes=self._escapes)
         if char == '"':
             return self._name(start, start)
         if (special := self._prefixed_string(char, start)) is not None:
@@ -159,7 +162,7 @@ class _Lexer:
         if char in "eE":
             return self._quoted_string(Kind.STRING, start, start + 1, escapes=True)
         if char in "nN":
-            return self._quoted_string(Kind.NATIONAL, start, start + 1)
+            return self._quoted_string(Kind.NATIONAL, start, start + 1, escapes=self._escapes)
         if char in "bBxX":
             return self._quoted_string(Kind.BITS, start, start + 1)
         return None
