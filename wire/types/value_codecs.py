@@ -25,7 +25,7 @@ from xml.parsers import expat
 
 import pyarrow as pa
 
-from wire.common.digits import is_digits, parse_digits
+from wire.common.digits import parse_digits
 from wire.dataclass import dataclass
 from wire.errors import (
     FeatureNotSupported,
@@ -39,9 +39,12 @@ from wire.types.client_encodings import from_client
 from wire.types.numbers_input import invalid
 
 _LSN: Final = re.compile(r"([0-9a-fA-F]{1,8})/([0-9a-fA-F]{1,8})")
+#: What strtoull reads: a sign, and digits in base 16, 8 or 10. It matches any text.
+_XID8: Final = re.compile(r"[ \t-\r]*([+-]?)(?:0[xX]([0-9a-fA-F]+)|(0[0-7]*)|([1-9][0-9]*))?")
 _TID: Final = re.compile(r"\s*\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)\s*")
 _JSONPATH_VERSION: Final = b"\x01"
 _INT8_MAX: Final = 2**63 - 1
+_UINT8_MAX: Final = 2**64 - 1
 #: Types with words in their binary format, which are read and written in UTF-8 only.
 WORDS: Final = (t.TSVECTOR, t.TSQUERY, t.JSONPATH)
 
@@ -85,10 +88,19 @@ def _lsn_text(value: int) -> str:
 
 
 def _read_xid8(text: str, _typmod: int) -> int:
-    digits = text.strip()
-    if not is_digits(digits):
-        raise invalid("xid8", text)
-    return _held("xid8", parse_digits(digits))
+    """Read as many digits as there are, in base 8 after 0 and 16 after 0x; PostgreSQL 15 ignores the rest (xid8in)."""
+    found = _XID8.match(text)
+    assert found is not None
+    sign, hexadecimal, octal, decimal = found.groups()
+    if hexadecimal is not None:
+        value = int(hexadecimal, 16)
+    else:
+        value = int(octal, 8) if octal is not None else parse_digits(decimal or "0")
+    if value > _UINT8_MAX:
+        value = _UINT8_MAX
+    elif sign == "-":
+        value = -value % (_UINT8_MAX + 1)
+    return _held("xid8", value)
 
 
 def _read_tid(text: str, _typmod: int) -> str:

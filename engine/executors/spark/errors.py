@@ -69,6 +69,8 @@ _CAST: Final = re.compile(
 _DECIMAL: Final = re.compile(r"cannot be represented as Decimal\((\d+), (\d+)\)")
 #: Java's own error, which Spark does not translate where it converts a date to a timestamp, or shifts one.
 _OVERFLOW: Final = re.compile(r"java\.lang\.ArithmeticException: (long|integer) overflow")
+#: The method that Spark fails to call where the condition of a subquery that became a join calls a Python function.
+_TASK_FUNCTION_IN_JOIN: Final = "usePythonUDFInJoinConditionUnsupportedError"
 _MEMORY: Final = ("java.lang.OutOfMemoryError", "SparkOutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
 _CANCELLED: Final = ("cancelled part of cancelled job", "SPARK_JOB_CANCELLED", "java.lang.InterruptedException")
 #: Reasons why a task could not send; the receiving member knows more (`engine.exchange.send`).
@@ -195,6 +197,8 @@ def translate_text(text: str) -> SqlError | None:
         known = _CONDITIONS.get(condition.split(".", 1)[0])
         if known is not None and not _wraps_another(condition, text):
             return known(message)
+    if _TASK_FUNCTION_IN_JOIN in text:
+        return _correlated_subquery_error(text)
     if _OVERFLOW.search(text):
         return DatetimeFieldOverflow("timestamp out of range")
     if any(word in text for word in _CANCELLED):

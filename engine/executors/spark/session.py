@@ -94,6 +94,8 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         # No pruning on fields of rows: a file's statistics leave NaN out (`engine.executors.spark.floats`).
         "spark.sql.optimizer.nestedPredicatePushdown.supportedFileSources": "",
+        # The rule that reads fields of rows early loses them in the condition of a subquery that became a join.
+        "spark.sql.optimizer.nestedSchemaPruning.enabled": "false",
         # The retention of the status store, from which the causes of failed tasks are read (`engine.executors.spark.jobs`).
         "spark.ui.retainedJobs": "100",
         "spark.ui.retainedStages": "200",

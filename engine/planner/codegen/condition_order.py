@@ -38,6 +38,15 @@ def keep_order(test: Expr, may_guard: MayGuard) -> Expr:
     return test if all(a is b for a, b in zip(args, test.args, strict=True)) else replace(test, args=args)
 
 
+def put_safe_first(test: Expr) -> Expr:
+    """Return a condition of WHERE for Spark, its parts that cannot raise an error before the others. PostgreSQL orders
+    parts by cost (order_qual_clauses), by which a comparison with a constant comes before a function that may raise one.
+    """
+    if not isinstance(test, And):
+        return test
+    return replace(test, args=tuple(sorted(test.args, key=may_raise)))
+
+
 def _in_turn(before: Sequence[Expr], test: Expr, may_guard: MayGuard) -> Expr:
     if isinstance(test, Call) and is_safe_operator(test.function) and test.function.strict:
         args = tuple(_behind(before, arg, None, may_guard) for arg in test.args)

@@ -8,7 +8,7 @@ from engine.plan_ir.expr import Expr
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.predicates import has_subquery
 from engine.planner.codegen.block import Block, Stage
-from engine.planner.codegen.condition_order import keep_order
+from engine.planner.codegen.condition_order import keep_order, put_safe_first
 from engine.planner.codegen.expressions import conjunct
 from engine.planner.codegen.many_subqueries import divide_filter, forget_computed, make_room
 
@@ -26,8 +26,7 @@ def _add_condition(block: Block, test: Expr) -> Block:
     grouped = block.stage is Stage.GROUPED and block.whole is None
     if (grouped and has_subquery(test)) or block.stage > Stage.GROUPED:
         block = block.as_derived_table(keep_order=True)
-    if block.scope.engine == "local":
-        test = keep_order(test, _mentions)
+    test = keep_order(test, _mentions) if block.scope.engine == "local" else put_safe_first(test)
     block = block.flat().ready_for([test])
     tree = conjunct(test, block.scope)
     if block.stage is Stage.GROUPED:

@@ -46,13 +46,13 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
     compilation = Compilation(engine, bindings, query, render)
     tables = _tables(plan)
     compilation.of_catalog = are_in_memory(tables)
-    plan = with_keyed_sets(plan, engine)
+    plan = guard_subqueries(with_keyed_sets(plan, engine))
     if engine == "spark":
         plan = with_grand_totals(plan)
         watched = (id(node) for node in watched_inputs(plan) if not is_small(node, bindings))
         compilation.watched = frozenset(watched)
     else:
-        placed = place_equalities(guard_subqueries(plan))
+        placed = place_equalities(plan)
         plan, compilation.derived = placed.plan, placed.derived
     statement = query(plan, Scope(compilation))
     require_plannable(compilation)

@@ -45,6 +45,15 @@ from wire.types import pg_types as t
 _INTERVAL: Final = "(to_months(({0}).months) + to_days(({0}).days) + to_microseconds(({0}).micros))"
 _INT8: Final = range(-(2**63), 2**63)
 _PLACES: Final = {FILE: VIEW_FILE, ROW: VIEW_ROW}
+#: The nodes and calls of constants for Spark (`engine.sql.trees.literals`).
+_FOLDED: Final = (
+    exp.Literal, exp.Null, exp.Boolean, exp.Cast, exp.DataType, exp.DataTypeParam, exp.Array, exp.Identifier, exp.Var,
+    exp.Neg, exp.Paren, exp.Binary, exp.Not,
+)  # fmt: skip
+_FOLDED_CALLS: Final = frozenset(
+    {"unhex", "date_from_unix_date", "make_timestamp", "make_timestamptz", "timestamp_micros", "timestampadd"}
+    | {"named_struct"}
+)
 
 
 def table_reader(node: TableReader, scope: Scope) -> Block:
@@ -149,13 +158,30 @@ def values(node: Values, scope: Scope) -> Block:
         return Block(scope, table)
     rows = [[render_as(e, c.type, scope) for c, e in zip(node.columns, row, strict=True)] for row in node.rows]
     labels = [c.label for c in node.columns]
-    source = _literal_rows(rows, labels, alias) if _are_constant(node.rows) else _union_of_rows(rows, labels, alias)
+    listed = _are_constant(node.rows) and _can_be_listed(rows, scope)
+    source = _literal_rows(rows, labels, alias) if listed else _union_of_rows(rows, labels, alias)
     scope.columns = {c.id: column(c.label, alias) for c in node.columns}
     return Block(scope, source)
 
 
 def _are_constant(rows: Sequence[Sequence[Expr]]) -> bool:
     return not any(isinstance(part, (ColumnRef, Subquery)) for row in rows for e in row for part in e.walk())
+
+
+def _can_be_listed(rows: Sequence[Sequence[exp.Expression]], scope: Scope) -> bool:
+    """Whether the engine accepts the expressions in VALUES. Spark computes such rows while it analyses the statement,
+    and refuses expressions there that it does not fold: RAISE_ERROR, NULLIF, BETWEEN, lambdas and others.
+    """
+    if scope.engine == "local":
+        return True
+    return all(_is_folded(node) for row in rows for tree in row for node in tree.walk())
+
+
+def _is_folded(node: exp.Expr) -> bool:
+    """Whether Spark folds a part of a constant, if it folds the operands."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() in _FOLDED_CALLS
+    return isinstance(node, _FOLDED)
 
 
 def _literal_rows(rows: list[list[exp.Expression]], labels: list[str], alias: str) -> exp.Expression:

@@ -6,7 +6,7 @@ which is what clients use it for; a change of any row of the table changes it. N
 others are 0. Rows of the system catalog have `xmin` 1, PostgreSQL's bootstrap transaction. A row's location (ctid) is
 not available, and tables that others keep have only tableoid.
 
-RETURNING of INSERT and UPDATE has `tableoid` and `xmax`. In PostgreSQL the `xmax` of a row that ON CONFLICT DO UPDATE has
+RETURNING has `tableoid`, and that of INSERT and UPDATE `xmax`. In PostgreSQL the `xmax` of a row that ON CONFLICT DO UPDATE has
 changed is the transaction that has locked it, so that clients ask by `xmax = 0` whether a row was inserted. Here it is 1.
 
 The columns exist where a statement names one of them, as constants that are emitted above the table, so that an outer
@@ -59,15 +59,15 @@ def returned_system_columns(kind: MutateKind, table: Table, inserted: Column | N
     """Return the system columns of the rows that a statement has written, for RETURNING. inserted: of ON CONFLICT DO
     UPDATE, whether a row is new.
     """
+    own = {column.name for column in table.columns}
+    tableoid = SourceColumn("tableoid", Const(st.of(t.OID), table.oid))
     if kind not in ("insert", "update"):
-        return ()
+        return (tableoid,) if "tableoid" not in own else ()
     xid = st.of(t.XID)
     xmax: Expr = Const(xid, 0)
     if inserted is not None:
         xmax = Case(xid, ((ColumnRef(inserted.type, inserted), xmax),), Const(xid, _UPDATED))
-    own = {column.name for column in table.columns}
-    columns = SourceColumn("tableoid", Const(st.of(t.OID), table.oid)), SourceColumn("xmax", xmax)
-    return tuple(column for column in columns if column.name not in own)
+    return tuple(column for column in (tableoid, SourceColumn("xmax", xmax)) if column.name not in own)
 
 
 def names_in(context: BindContext, part: exp.Expr) -> frozenset[str]:

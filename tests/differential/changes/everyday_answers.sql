@@ -222,3 +222,16 @@ select '1.5x'::json;
 select '-abc'::json;
 select '00.5'::json;
 select '[1.5,2e3,-0,0.0,-1.5E+10,1E400]'::json, '[1.5,2e3,-0,0.0,-1.5E+10]'::jsonb;
+-- Constants of BIT and CHAR without a length have any length, and a type's name may have modifiers.
+select bit '101', bit(2) '101', pg_typeof(bit '101'), '101'::bit;
+select char 'abc', character 'abc', char(2) 'abc', nchar 'abc', national character 'abc', 'abc'::char;
+select length(char 'ab '), char 'ab' || 'c';
+select timestamptz(0) '2024-01-01 10:00:00.6+00', varbit(2) '101', bpchar(2) 'abc', pg_catalog.numeric(3, 1) '1.26', timetz(0) '10:00:00.6+00';
+select timestamptz(distinct 0) '2024-01-01';
+-- What strtoull reads.
+select '0x1f'::xid8, ' 7'::xid8, 'abc'::xid8, '1x'::xid8, '017'::xid8, '08'::xid8, ''::xid8, '-0'::xid8, '0x'::xid8;
+select x::xid8 from (values ('abc'), ('12x'), (''), ('010'), (null)) v(x);
+create table deleted (id int);
+insert into deleted values (1), (2);
+delete from deleted where id = 1 returning tableoid = 'deleted'::regclass, tableoid::regclass::text, id;
+delete from deleted using (values (2)) v(i) where id = i returning deleted.tableoid::regclass::text, *;

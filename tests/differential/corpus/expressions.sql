@@ -42,3 +42,11 @@ select width_bucket(5.35, 0.024, 10.06, 5), gcd(12, 18), lcm(4, 6), factorial(10
 
 select z, z <> 0 and 10 / z between 1 and 5, (z = 0 or 10 / z between 3 and 5) is null
 from generate_series(0, 3) z order by z;
+
+select v::text from (values ('2024-02-29 12:34:56.7'::timestamp::text), (null::timestamp::text)) x(v);
+select v from (values ('[1,5)'::int4range @> 3), (null::int4range @> 3)) x(v);
+select v from (values (cot(2.25::float8)), (cot(null::float8)), (-1)) x(v);
+select v from (values (array[1, 2]), (array_append(array[1], 3)), (null)) x(v);
+select v from (values (3 between 1 and 2), (2 not between 1 and 3), (nullif(1, 2) = 1)) x(v);
+select n_name from nation where n_name::int > 3 and n_nationkey = -1;
+select n_name from nation where n_nationkey in (1, 2) and 1 / (n_nationkey - 3) <= 0 and n_regionkey is not null;

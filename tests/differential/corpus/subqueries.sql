@@ -61,3 +61,11 @@ select r_name, n_name from region, lateral (select n_name from nation where n_re
 select r_name, (select n_name from nation where n_regionkey = r_regionkey order by n_name offset r_regionkey limit 1) from region;
 select n_name from nation order by n_name limit (select 3) offset (select 2); -- ordered
 select (select r_name from region where r_regionkey = n_regionkey), count(*) from nation group by (select r_name from region where r_regionkey = n_regionkey);
+select n_nationkey, n_regionkey <> 0 and exists (select 1 where 10 / n_regionkey > 3) from nation;
+select n_nationkey, rank() over (order by n_regionkey <> 0 and exists (select 1 where 10 / n_regionkey > 3)) from nation;
+select n_nationkey, case when n_regionkey <> 0 then (select 10 / n_regionkey) end from nation;
+select n_nationkey, case when n_regionkey <> 0 then (select count(*) from region where r_regionkey > 10 / n_regionkey) end from nation;
+select n_nationkey, n_regionkey <> 0 and 10 / n_regionkey in (select r_regionkey from region where r_regionkey > 2 / n_regionkey) from nation;
+select id, exists (select from (values (interval '1 day'), (null)) i(b) where a + b is not null), (a + c)::text in (select (a + b)::text from (values (1, interval '1 day'), (2, null)) i(k, b) where k <> id), (select count(*) from (values (interval '1 day'), (null)) i(b) where a + b is not distinct from a + c) from (values (1, time '12:34:56.789', interval '1 day 03:04:05'), (2, '00:00:01', null), (3, null, '1 mon')) o(id, a, c);
+with t(id, a, b) as (values (1, time '12:34', interval '1 mon 2 days 03:04:05'), (2, '00:00:01', '-5 days 00:00:01'), (3, null, '1 mon'), (4, '12:34', null)) select id, (select count(*) from t i where i.a + i.b is not distinct from o.a + o.b), exists (select from t i where o.a + i.b is not null), (o.a + o.b)::text in (select (i.a + i.b)::text from t i where i.id <> o.id) from t o;
+with t(id, a, b) as (values (1, 2.50, 'ab c'), (2, -1.25, 'zab')) select id, exists (select from t i where to_char(o.a, i.b) is not null) from t o; -- refused: spark

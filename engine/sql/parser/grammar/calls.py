@@ -22,8 +22,10 @@ class CallGrammar(StringFormGrammar):
         made.meta["typed_literal"] = True
         return made
 
-    def _generic_constant(self, parts: list[exp.Identifier], token: Token) -> exp.Expression:
-        typ = self.data_type(token, parts[-1].name)
+    def _generic_constant(
+        self, parts: list[exp.Identifier], token: Token, modifiers: list[exp.Expression] | None = None
+    ) -> exp.Expression:
+        typ = self.data_type(token, parts[-1].name, modifiers)
         if len(parts) > 1:
             typ.set("schema", ".".join(p.name for p in parts[:-1]))
         return self._constant_of(typ, token)
@@ -44,7 +46,7 @@ class CallGrammar(StringFormGrammar):
         return made
 
     def _function(self, parts: list[exp.Identifier], token: Token) -> exp.Expression:
-        """Read a func_application with WITHIN GROUP, FILTER and OVER."""
+        """Read a func_application with WITHIN GROUP, FILTER and OVER, or a constant of a type with modifiers."""
         if len(parts) == 1 and token.kind is Kind.WORD and token.text in COLUMN_NAME:
             self.fail()
         if len(parts) > 3:
@@ -54,6 +56,10 @@ class CallGrammar(StringFormGrammar):
         if len(parts) > 1:
             call.set("schema", parts[-2].name)
         self._arguments(call)
+        plain = call.expressions and not call.args.get("distinct") and not call.args.get("order")
+        if plain and self.token.kind is Kind.STRING:
+            # A constant of a type with modifiers: timestamptz(0) 'x'.
+            return self._generic_constant(parts, token, call.expressions)
         return self._over(self._filter_clause(self._within_group(call)))
 
     def _arguments(self, call: exp.Anonymous) -> None:

@@ -230,6 +230,9 @@ class OperandGrammar(CallGrammar):
         token = self.token
         typ = self.builtin_type()
         if self.token.kind is Kind.STRING:
+            if typ.args["kind"].name in ("bit", "bpchar") and not self.symbol_at(")", ahead=-1):
+                # BIT 'x' and CHAR 'x' have any length (gram.y: ConstBit, ConstCharacter), unlike CAST('x' AS BIT).
+                typ.set("expressions", [])
             return self._constant_of(typ, token)
         if self.symbol_at("(", ahead=start + 1 - self.at):
             self.fail()

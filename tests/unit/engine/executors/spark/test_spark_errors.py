@@ -58,3 +58,11 @@ def test_an_error_that_a_plan_would_raise_is_not_the_one_that_it_has() -> None:
     plan = "raise_error(USER_RAISED_EXCEPTION, map(errorMessage, SQLSTATE:22008:date out of range), NullType)"
     error = translate(AnalysisException(f"[DIVIDE_BY_ZERO] Division by zero.\n+- Filter {plan}"))
     assert (error.sqlstate, error.message) == ("22012", "division by zero")
+
+
+def test_a_python_function_in_the_condition_of_a_subquery_is_not_supported() -> None:
+    method = "usePythonUDFInJoinConditionUnsupportedError"
+    error = translate(
+        AnalysisException(f'[UNSUPPORTED_CALL.WITHOUT_SUGGESTION] Cannot call the method "{method}". SQLSTATE: 0A000')
+    )
+    assert (error.sqlstate, error.message) == ("0A000", "not supported: this correlated subquery in Spark")
