@@ -85,6 +85,10 @@ logger.pools.level = error
 """
 
 
+#: The package of Spark's optimizer.
+_RULES: Final = "org.apache.spark.sql.catalyst.optimizer"
+
+
 def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
     """Return Spark's settings for a member. `config.conf` overrides all but the master."""
     settings = {
@@ -96,6 +100,8 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.sql.optimizer.nestedPredicatePushdown.supportedFileSources": "",
         # The rule that reads fields of rows early loses them in the condition of a subquery that became a join.
         "spark.sql.optimizer.nestedSchemaPruning.enabled": "false",
+        # The rule fails for a set operation in IN in an aggregate's argument or filter, beside ROLLUP: "key not found".
+        "spark.sql.optimizer.excludedRules": f"{_RULES}.PushProjectionThroughUnion",
         # The retention of the status store, from which the causes of failed tasks are read (`engine.executors.spark.jobs`).
         "spark.ui.retainedJobs": "100",
         "spark.ui.retainedStages": "200",

@@ -23,6 +23,7 @@ from engine.planner.codegen.calls import apply, is_argument, settle
 from engine.planner.codegen.exact_variances import render_exact_variance
 from engine.planner.codegen.expressions import filter_condition, render
 from engine.planner.codegen.scope import Scope
+from engine.sql.functions.byte_strings import byte_text, text_bytes
 from engine.sql.functions.comparison_keys import equality_key, needs_key, order_keys, sorts_as_stored
 from engine.sql.trees.build import call, case, cast, conjunction, equals, integer, is_null, label, negate, ordered_term
 from engine.sql.trees.literals import struct
@@ -146,6 +147,9 @@ def _decorate(
             f"{aggregate.function.name} of distinct {aggregate.args[0].type} values"
         )
     arguments = list(node.args.get("expressions") or ())
+    if arguments and aggregate.distinct and aggregate.type.pg is t.BYTEA:
+        # string_agg of bytes collects texts, and DISTINCT sorts by what it collects.
+        order = [_sort_key(item, arguments[0]) for item in order[:1]]
     if arguments and order:
         arguments[-1] = exp.Order(this=arguments[-1], expressions=[item.copy() for item in order])
     if arguments and aggregate.distinct:
@@ -153,6 +157,13 @@ def _decorate(
     if arguments:
         node.set("expressions", arguments)
     return with_filter_clause(node, conjunction(tests)) if tests else node
+
+
+def _sort_key(item: exp.Ordered, key: exp.Expression) -> exp.Ordered:
+    """Return a sort key with the directions of `item`."""
+    item = item.copy()
+    item.set("this", key.copy())
+    return item
 
 
 def _is_extreme_of_floats(aggregate: AggregateCall) -> bool:
@@ -205,6 +216,9 @@ def _in_spark(aggregate: AggregateCall, keys: Sequence[exp.Ordered], scope: Scop
     if aggregate.function.name not in ("array_agg", "string_agg"):
         raise scope.compilation.unsupported_error(f"ORDER BY inside {aggregate.function.name}")
     value = render(aggregate.args[0], scope)
+    of_bytes = aggregate.function.name == "string_agg" and aggregate.type.pg is t.BYTEA
+    if of_bytes:
+        value = byte_text("spark", value)
     fields = {f"k{i}": key.this.copy() for i, key in enumerate(keys)} | {"v": value}
     collected: exp.Expression = call("COLLECT_LIST", struct("spark", fields))
     tests = [] if aggregate.filter is None else [filter_condition(aggregate.filter, scope)]
@@ -218,6 +232,8 @@ def _in_spark(aggregate: AggregateCall, keys: Sequence[exp.Ordered], scope: Scop
         values = call("ARRAY_DISTINCT", values)
     if aggregate.function.name == "string_agg":
         values = call("ARRAY_JOIN", values, _delimiter(aggregate, scope))
+    if of_bytes:
+        values = text_bytes("spark", values)
     return _null_when_empty(values, collected.copy(), aggregate, scope)
 
 
@@ -234,7 +250,11 @@ def _delimiter(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
     delimiter = aggregate.args[1]
     if not isinstance(delimiter, (Const, ParamRef)):
         raise scope.compilation.unsupported_error("string_agg with a delimiter that is not a constant and ORDER BY")
-    return call("COALESCE", render(replace(delimiter, type=of(t.TEXT)), scope), exp.Literal.string(""))
+    if aggregate.type.pg is t.BYTEA:
+        text = byte_text("spark", render(delimiter, scope))
+    else:
+        text = render(replace(delimiter, type=of(t.TEXT)), scope)
+    return call("COALESCE", text, exp.Literal.string(""))
 
 
 def _comparator(keys: Sequence[exp.Ordered]) -> exp.Expression:

@@ -20,7 +20,7 @@ from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import AggregateCall, Builder, Const, Function, ParamRef
 from engine.sql.functions import digits, intervals
 from engine.sql.functions.building import Templates, agg, ordered_set, parse, place
-from engine.sql.functions.byte_strings import byte_text
+from engine.sql.functions.byte_strings import byte_text, text_bytes
 from engine.sql.functions.comparison_keys import sorts_as_stored
 from engine.sql.functions.decimals import WIDE, from_unscaled, to_unscaled
 from engine.sql.functions.deviations import REGRESSIONS, float_regression, float_variance, plain_regression
@@ -190,15 +190,14 @@ def _string_agg(engine: EngineName, args: Sequence[exp.Expression], call: Call |
     return _piece(engine, f"CASE WHEN count($1) > 0 THEN {join}({listed}, coalesce($2, '')) END", *args)
 
 
-def _joined_bytes(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+def _joined_bytes(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """Build string_agg of byte strings by way of texts with one character per byte."""
-    joined = _string_agg("local", [byte_text("local", arg) for arg in args], call)
-    return _piece("local", "sluice_text_bytes($1)", joined)
+    return text_bytes(engine, _string_agg(engine, [byte_text(engine, arg) for arg in args], call))
 
 
 def _lists() -> Iterator[Function]:
     yield agg("string_agg", (t.TEXT, t.TEXT), t.TEXT, **both(_string_agg))
-    yield agg("string_agg", (t.BYTEA, t.BYTEA), t.BYTEA, local=_joined_bytes)
+    yield agg("string_agg", (t.BYTEA, t.BYTEA), t.BYTEA, **both(_joined_bytes))
     yield agg("array_agg", (t.ANYNONARRAY,), t.ANYARRAY, rule=_array_of, **both(array_agg))
     yield agg("array_agg", (t.ANYARRAY,), t.ANYARRAY, rule=_array_of, **both(_listed_arrays))
 

@@ -33,10 +33,15 @@ def byte_text(engine: EngineName, value: exp.Expression) -> exp.Expression:
     return sql(engine, _AS_TEXT[engine], value)
 
 
+def text_bytes(engine: EngineName, value: exp.Expression) -> exp.Expression:
+    """Return the bytea of a text of `byte_text`."""
+    return sql(engine, _AS_BYTES[engine], value)
+
+
 def _trim(local: str, spark: str) -> EngineBuilder:
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         texts = [byte_text(engine, arg) for arg in args]
-        return sql(engine, _AS_BYTES[engine], sql(engine, local if engine == "local" else spark, *texts))
+        return text_bytes(engine, sql(engine, local if engine == "local" else spark, *texts))
 
     return build
 

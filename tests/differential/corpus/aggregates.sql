@@ -176,3 +176,8 @@ select n_regionkey, count(*) filter (where n_nationkey in (select r_regionkey fr
 select n_regionkey from nation group by 1 having bool_or(exists (select sum(r_regionkey) over () from region where r_regionkey = n_nationkey));
 select count((select string_agg(r_name, ',' order by r_name) from region) || n_name) filter (where n_nationkey > all (select r_regionkey from region limit 3)) from nation;
 select sum((select max(r_regionkey) from region where r_regionkey <= n_nationkey)), string_agg(n_name, ',' order by (select count(*) from region where r_regionkey < n_nationkey), n_name) from nation;
+select string_agg(n_name::bytea, '\x2c'::bytea order by n_nationkey desc) from nation where n_regionkey = 2;
+select n_regionkey, string_agg(substr(n_name, 1, 1)::bytea, '\xff'::bytea order by n_name) filter (where n_nationkey > 2) from nation group by n_regionkey;
+select string_agg(distinct substr(n_name, 1, 1)::bytea, '\x00'::bytea), string_agg(distinct substr(n_name, 1, 1)::bytea, ''::bytea order by substr(n_name, 1, 1)::bytea desc), string_agg(n_name::bytea, null) filter (where n_nationkey = 1) from nation;
+select n_regionkey, count(*) filter (where n_nationkey in (select r_regionkey from region except select 1)) from nation group by rollup (n_regionkey);
+select n_regionkey, count(*) filter (where n_nationkey in (select 1 union select 2)), bool_or(n_nationkey in (select 3 intersect select 3)) from nation group by cube (n_regionkey);
