@@ -33,6 +33,7 @@ from wire.errors import (
     OutOfMemory,
     ProgramLimitExceeded,
     QueryCanceled,
+    SerializationFailure,
     SqlError,
     StatementTooComplex,
     UndefinedFile,
@@ -73,6 +74,8 @@ _OVERFLOW: Final = re.compile(r"java\.lang\.ArithmeticException: (long|integer) 
 _TASK_FUNCTION_IN_JOIN: Final = "usePythonUDFInJoinConditionUnsupportedError"
 _MEMORY: Final = ("java.lang.OutOfMemoryError", "SparkOutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
 _CANCELLED: Final = ("cancelled part of cancelled job", "SPARK_JOB_CANCELLED", "java.lang.InterruptedException")
+#: An executor that ends, as when its worker was lost, still receives tasks and refuses them.
+_EXECUTOR_ENDS: Final = "RejectedExecutionException: Task org.apache.spark.executor.Executor$TaskRunner@"
 #: Reasons why a task could not send; the receiving member knows more (`engine.exchange.send`).
 _LOST: Final = ("StreamLost", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError")
 
@@ -176,6 +179,10 @@ def translate(error: BaseException) -> SqlError:
         return known
     if any(word in text for word in _LOST):
         return ConnectionFailure("a data connection to another member was lost")
+    if _EXECUTOR_ENDS in text:
+        return SerializationFailure(
+            "could not complete the query: an executor of Spark has ended", hint="The statement may be repeated."
+        )
     # The error itself is not logged: formatters request its text, which fails in PySpark once the JVM is gone.
     _log.error("Spark failed: %s\n%s", text, "".join(traceback.format_tb(error.__traceback__)))
     return InternalError(f"Spark failed: {_first_line(text)}")

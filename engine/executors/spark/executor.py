@@ -76,7 +76,7 @@ class SparkExecutor:
         self._port = TaskPort(listener, config.master)
         self._spooler = spooler or Spooler(directory / "spool")
         self._owns_spooler = spooler is None
-        self._views = Views()
+        self._views = Views(config.wait_timeout)
         self._calls = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="spark-call")
         self._streams: set[SparkStream] = set()
         self.application = SparkStart(config, directory, self._port.start, mesh, lambda: not self.list_running())

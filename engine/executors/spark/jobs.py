@@ -3,9 +3,10 @@
 Py4J blocks the calling thread, and Spark ties a query's properties (job group, pool) to the thread. So each running
 action has one thread, which is named after its query and joined when it ends.
 
-**Cancel** has three parts, because the action may be anywhere. The jobs of its group are cancelled, both running ones
+**Cancel** has four parts, because the action may be anywhere. The jobs of its group are cancelled, both running ones
 and those that it has yet to start (`cancelJobGroupAndFutureJobs`). Its Java thread is interrupted, which ends waits on
-the driver (listing files, a broadcast, a subquery). And `wait_gone` returns only when the thread has ended and the
+the driver (listing files, a broadcast, a subquery), and the Python thread's own waits and loops end at their next check
+for interrupts (`engine.common.interrupts`). And `wait_gone` returns only when the thread has ended and the
 scheduler has no task of the group left. Until then it cancels the group again and again: of the jobs that have yet to
 start, Spark's scheduler refuses result jobs but not the stages that adaptive execution runs one by one
 (`submitMapStage`), so without this a stage that was planned when the cancel arrived would run to its end.
@@ -28,6 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.common import tracing
+from engine.common.interrupts import StatementWork, work_scope
 from engine.executors.spark.connection import own_connection
 from engine.executors.spark.errors import translate, translate_text
 from wire.errors import QueryCanceled, SqlError
@@ -71,7 +73,7 @@ class SparkJob:
         self._done = done
         self._trace = trace
         self._lock = threading.Lock()
-        self._cancelled = False
+        self._interrupts = StatementWork()
         self._java_thread: Any = None
         self._thread = threading.Thread(target=self._run, name=self.group, daemon=True)
 
@@ -85,7 +87,7 @@ class SparkJob:
     def cancel(self) -> None:
         """Cancel the action, wherever it is, without waiting for its end. Blocks for a call or two to the JVM."""
         with self._lock:
-            self._cancelled = True
+            self._interrupts.interrupted = True
             java_thread = self._java_thread
         if not self.is_running:
             return
@@ -130,19 +132,19 @@ class SparkJob:
         self._done(result, error)
 
     def _error_of(self, raised: BaseException) -> SqlError:
-        if self._cancelled:
+        if self._interrupts.interrupted:
             return QueryCanceled("canceling statement due to user request")
         return self._runtime.loss(raised) or translate(raised)
 
     def _act(self) -> Any:
         context = self._runtime.context
         with self._lock:
-            if self._cancelled:
-                raise QueryCanceled("canceling statement due to user request")
+            self._interrupts.step()
             self._java_thread = self._runtime.jvm.java.lang.Thread.currentThread()
         context.setJobGroup(self.group, self.group, interruptOnCancel=True)
         context.setLocalProperty("spark.scheduler.pool", self._pool)
-        return self._work(self._runtime.session(self._time_zone))
+        with work_scope(self._interrupts):
+            return self._work(self._runtime.session(self._time_zone))
 
     def _tasks_active(self) -> bool:
         """Return whether the group has active tasks, or may have: on a very busy machine their ends are reported late."""

@@ -66,3 +66,15 @@ def test_a_python_function_in_the_condition_of_a_subquery_is_not_supported() -> 
         AnalysisException(f'[UNSUPPORTED_CALL.WITHOUT_SUGGESTION] Cannot call the method "{method}". SQLSTATE: 0A000')
     )
     assert (error.sqlstate, error.message) == ("0A000", "not supported: this correlated subquery in Spark")
+
+
+def test_an_executor_that_ends_permits_a_retry() -> None:
+    """Text of the campaign in docs/measurements/kills.md: the executors of a worker that was killed."""
+    rejected = (
+        "java.util.concurrent.RejectedExecutionException: Task org.apache.spark.executor.Executor$TaskRunner@551aaf79"
+        " rejected from java.util.concurrent.ThreadPoolExecutor@2de2df00[Terminated, pool size = 0, active threads = 0]"
+    )
+    error = translate(
+        RuntimeError(f"Job aborted due to stage failure: Task 7 in stage 64.0 failed 4 times: {rejected}")
+    )
+    assert (error.sqlstate, error.message) == ("40001", "could not complete the query: an executor of Spark has ended")
