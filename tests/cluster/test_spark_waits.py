@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import psycopg
@@ -73,7 +74,7 @@ def member(tmp_path_factory: pytest.TempPathFactory, spark: StandaloneSpark) -> 
 
 @pytest.fixture
 def session(member: MemberProcess) -> Iterator[Session]:
-    with member.connect(options="-c sluice.engine=spark") as connection:
+    with member.connect(options="-c sluice.engine=spark -c statement_timeout=300s") as connection:
         yield Session(connection)
 
 
@@ -119,6 +120,26 @@ def test_statements_whose_executors_do_not_come_back(
     assert caught.value.sqlstate == "58000"
     spark.start_workers()
     wait_until(session.answered, 300)
+
+
+def test_an_application_that_is_removed_on_the_page_of_its_master(
+    spark: StandaloneSpark, member: MemberProcess, session: Session
+) -> None:
+    wait_until(session.answered, 300)
+    running = Running(session.connection, _ENDLESS)
+    wait_until(lambda: status(member)["counters"]["spark"]["streams"] == 1)
+    spark.remove_applications()
+    with pytest.raises(psycopg.errors.SerializationFailure, match="Spark's application was stopped"):
+        running.result()
+    wait_until(lambda: described(member)[0] == "ended", 60)
+    wait_until(session.answered, 300)
+    # And while nothing runs on it.
+    spark.remove_applications()
+    wait_until(lambda: described(member)[0] == "ended", 60)
+    wait_until(session.answered, 300)
+    assert described(member)[:2] == ("ready", None)
+    assert member.log is not None
+    assert "Spark's application was stopped, as when its master removes it" in Path(member.log).read_text()
 
 
 def test_an_application_that_its_master_has_forgotten(

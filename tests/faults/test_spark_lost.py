@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
@@ -37,8 +38,12 @@ def member(tmp_path: Path) -> Iterator[MemberProcess]:
         wait_idle(running)
 
 
+def jvms(member: MemberProcess) -> list[psutil.Process]:
+    return [child for child in psutil.Process(member.pid).children() if child.name() == "java"]
+
+
 def jvm(member: MemberProcess) -> psutil.Process:
-    [found] = [child for child in psutil.Process(member.pid).children() if child.name() == "java"]
+    [found] = jvms(member)
     return found
 
 
@@ -96,6 +101,54 @@ def test_the_jvm_is_suspended(tmp_path: Path) -> None:
             suspended.wait(30)
             assert session.execute(count).fetchone() == (1000,)
         wait_idle(member)
+
+
+@pytest.mark.parametrize("step", ["Spark's driver to start", "Spark's master to accept the application"])
+def test_the_jvm_is_suspended_while_it_starts(tmp_path: Path, step: str) -> None:
+    environment = {"SLUICE_SPARK__START": "lazy", "SLUICE_SPARK__WAIT_TIMEOUT": "10"}
+    with MemberProcess(tmp_path, "--spark-master", "local[1]", environment=environment) as member:
+        with member.connect(**ON_SPARK) as session:
+            suspended = suspend_start(member, session, step)
+            suspended.wait(120)
+            wait_until(lambda: is_answered(session), 300)
+        wait_idle(member)
+
+
+def test_a_member_stops_while_its_jvm_is_suspended_and_starts(tmp_path: Path) -> None:
+    environment = {"SLUICE_SPARK__START": "lazy", "SLUICE_SPARK__WAIT_TIMEOUT": "10"}
+    with MemberProcess(tmp_path, "--spark-master", "local[1]", environment=environment) as member:
+        with member.connect(**ON_SPARK) as session:
+            suspended = suspend_start(member, session, "Spark's driver to start")
+        # The member's own loop has not ended it: that takes as long again.
+        assert suspended.is_running()
+
+
+def suspend_start(member: MemberProcess, session: psycopg.Connection[tuple[Any, ...]], step: str) -> psutil.Process:
+    """Suspend the JVM in a step of its start. Returns the JVM, when a statement has failed because of it."""
+    running = Running(session, "select sum(x) from generate_series(1, 1000) a(x)")
+
+    def is_at_step() -> bool:
+        with member.connect() as other:
+            waits_for = other.execute("select waits_for from sluice.spark").fetchone()
+        return waits_for == (step,) and jvms(member) != []
+
+    wait_until(is_at_step, 120)
+    [suspended] = jvms(member)
+    suspended.suspend()
+    with pytest.raises(psycopg.OperationalError, match="Spark has not started within 10 s") as caught:
+        running.result(120)
+    assert caught.value.sqlstate == "58000"
+    return suspended
+
+
+def is_answered(session: psycopg.Connection[tuple[Any, ...]]) -> bool:
+    """Run a statement. Returns whether it was answered, and not refused because Spark has not started."""
+    try:
+        return session.execute("select sum(x) from generate_series(1, 1000) a(x)").fetchone() == (500500,)
+    except psycopg.OperationalError as error:
+        if error.sqlstate != "58000":
+            raise
+        return False
 
 
 def test_statements_begin_as_the_jvm_is_killed(member: MemberProcess) -> None:

@@ -7,8 +7,11 @@ process of their sessions runs.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import urllib.parse
+import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +31,7 @@ _HEAP_MB: Final = 512
 _WORKER_MB: Final = 1024
 _START_SECONDS: Final = 120
 _STOP_SECONDS: Final = 20
+_PAGE_SECONDS: Final = 60.0
 _LOCALHOST: Final = "127.0.0.1"
 
 
@@ -40,6 +44,7 @@ class StandaloneSpark:
         self._folder = folder
         self._workers = workers
         self._port = free_port()
+        self._page = ""
         self._stack = ExitStack()
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
         self._sessions: set[int] = set()
@@ -63,8 +68,9 @@ class StandaloneSpark:
 
     def start_master(self) -> None:
         """Start the master. One that starts again at the same address knows neither workers nor applications."""
-        ui = str(free_port())
-        self._start("master", "--host", _LOCALHOST, "--port", str(self._port), "--webui-port", ui)
+        page = free_port()
+        self._page = f"http://{_LOCALHOST}:{page}"
+        self._start("master", "--host", _LOCALHOST, "--port", str(self._port), "--webui-port", str(page))
         self._wait_for("master", "I have been elected leader")
 
     def start_workers(self) -> None:
@@ -75,6 +81,18 @@ class StandaloneSpark:
             self._start(name, "--host", _LOCALHOST, "--webui-port", str(free_port()), *size, self.master)
         for name in names:
             self._wait_for(name, "Successfully registered with master")
+
+    def remove_applications(self) -> None:
+        """Remove the running applications, as an administrator does on the master's page."""
+        page = self._read_page("")
+        for number in re.findall(r'href="app/\?appId=([^"]+)"', page.partition("Completed Applications")[0]):
+            [token] = set(re.findall(r'name="csrfToken" value="([^"]+)"', page))
+            self._read_page("app/kill/", {"id": number, "terminate": "true", "csrfToken": token})
+
+    def _read_page(self, path: str, form: dict[str, str] | None = None) -> str:
+        data = None if form is None else urllib.parse.urlencode(form).encode()
+        with urllib.request.urlopen(f"{self._page}/{path}", data, _PAGE_SECONDS) as answer:
+            return str(answer.read(), "utf-8")
 
     def kill_master(self) -> None:
         self._kill("master")

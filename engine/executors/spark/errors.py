@@ -12,6 +12,7 @@ import logging
 import re
 import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 from engine.common.error_codec import error_from_text
@@ -221,6 +222,15 @@ def _wraps_another(condition: str, text: str) -> bool:
         return False
     names = (found.split(".", 1)[0] for found, _ in _CONDITION.findall(text))
     return any(name in _CONDITIONS and name != "FAILED_READ_FILE" for name in names)
+
+
+def report_stopped(log: Path) -> SerializationFailure:
+    """Log that Spark's context has stopped, and return the error for what ran on it. log: Spark's own log."""
+    _log.warning("Spark's application was stopped, as when its master removes it; see %s", log)
+    return SerializationFailure(
+        "could not complete the query: Spark's application was stopped",
+        hint="The statement may be repeated: Spark is started again for it.",
+    )
 
 
 def text_of(error: BaseException) -> str:

@@ -43,7 +43,7 @@ from engine.executors.engine_config import SparkConfig
 from engine.executors.local.zone_names import zone_name
 from engine.executors.spark.collect import collect_arrow
 from engine.executors.spark.connection import embedded_cores, is_embedded
-from engine.executors.spark.errors import text_of
+from engine.executors.spark.errors import report_stopped, text_of
 from engine.executors.spark.worker import SUMMARY_SCHEMA, idle
 from wire.errors import SerializationFailure, SqlError
 
@@ -56,8 +56,10 @@ _SESSIONS_MAX: Final = 16
 _STOP_SECONDS: Final = 10
 _EXECUTOR_POLL_SECONDS: Final = 0.05
 _SETTLE_MILLIS: Final = 10_000
-#: The time within which a JVM whose connections have broken must have ended.
+#: The time within which a JVM whose connections have broken must have ended, and a context whose jobs Spark has aborted
+#: because the application was removed must have stopped.
 _DYING_SECONDS: Final = 2.0
+_REMOVED: Final = "Master removed our application"
 #: What a start waits for once the driver has started, step by step.
 _ACCEPTS: Final = "Spark's master to accept the application"
 _EXECUTORS: Final = "Spark's master to give the application executors"
@@ -277,9 +279,10 @@ class SparkRuntime:
         if isinstance(error, SqlError):
             return None
         unanswered = isinstance(error, (Py4JError, OSError)) and not isinstance(error, Py4JJavaError)
-        if not self.has_ended(_DYING_SECONDS if unanswered else 0.0) and not self._has_stopped():
-            return None
-        self.end()
+        if not self.has_ended(_DYING_SECONDS if unanswered else 0.0):
+            if not self._has_stopped(_DYING_SECONDS if _REMOVED in text_of(error) else 0.0):
+                return None
+            self.end_stopped()
         if self._cause is not None:
             return copy_error(self._cause)
         return SerializationFailure(
@@ -323,10 +326,21 @@ class SparkRuntime:
                 return None
             raise
 
-    def _has_stopped(self) -> bool:
+    def _has_stopped(self, seconds: float) -> bool:
+        """Return whether the context has stopped, or stops within that time."""
+        deadline = time.monotonic() + seconds
         with contextlib.suppress(Py4JError, OSError):
-            return self.count_executors() is None
+            while self.count_executors() is not None:
+                if time.monotonic() >= deadline:
+                    return False
+                time.sleep(_EXECUTOR_POLL_SECONDS)
+            return True
         return False
+
+    def end_stopped(self) -> None:
+        """End a JVM whose context has stopped, unless it has ended by itself."""
+        if not self.has_ended():
+            self.end(report_stopped(self._directory / "spark.log"))
 
     def end(self, cause: SqlError | None = None) -> None:
         """Kill the JVM. What runs on it fails with this error; None: with the error that it has ended unexpectedly."""

@@ -1,5 +1,6 @@
 """Start and end of a member's Spark. Spark starts in the background, once for all that wait for it, and again after a
-failed start or after it has ended.
+failed start or after it has ended. A start whose driver does not run is ended (`engine.executors.spark.watch`), and
+those that wait for it wait for the next one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from engine.contracts.mesh import Members
 from engine.contracts.shared_spark import Application
 from engine.executors.engine_config import SparkConfig
 from engine.executors.spark.connection import own_connection
+from engine.executors.spark.driver_process import DriverProcess
 from engine.executors.spark.sharing import SparkSharing
 from wire.errors import AdminShutdown, SerializationFailure, SqlError
 
@@ -29,8 +31,15 @@ _WITHDRAWN: Final = (AdminShutdown, SerializationFailure)
 _STARTED: Final = "Spark has started"
 #: The step of a start before the steps that `engine.executors.spark.session` names.
 STARTS_DRIVER: Final = "Spark's driver to start"
+#: While the member closes, a driver that starts is killed if it has not run for this time.
+_CLOSING_SECONDS: Final = 3.0
+_LOOK_SECONDS: Final = 1.0
 #: After this time, statements are told what they wait for.
 NOTICE_SECONDS: Final = 5.0
+
+
+class DriverStalled(SqlError):
+    """A start was ended because its driver did not run."""
 
 
 class SparkStart:
@@ -59,6 +68,8 @@ class SparkStart:
         self._started = False
         self._closing = False
         self._begun = 0.0
+        self._driver = DriverProcess()
+        self._stalled: DriverStalled | None = None
         self.start_seconds: float | None = None
         self.waits_for = ""
 
@@ -88,7 +99,7 @@ class SparkStart:
             return former
         self.sharing.require_here()
         self.start_seconds = None
-        self._begun, self.waits_for = 0.0, STARTS_DRIVER
+        self._begun, self.waits_for, self._stalled = 0.0, STARTS_DRIVER, None
         starting = asyncio.get_running_loop().create_task(self._start(former))
         starting.add_done_callback(_log_failure)
         self._starting = starting
@@ -139,11 +150,13 @@ class SparkStart:
         self.waits_for = what
 
     def _check_wanted(self) -> None:
-        """Raise AdminShutdown or SerializationFailure if Spark is no longer to be started. Called by the thread that
-        starts it.
+        """Raise AdminShutdown, SerializationFailure or DriverStalled if this start is not to continue. Called by the
+        thread that starts Spark.
         """
         if self._closing:
             raise AdminShutdown("terminating connection due to administrator command")
+        if self._stalled is not None:
+            raise self._stalled
         self.sharing.require_here()
 
     async def wait_runtime(self, notice: Callable[[str], None]) -> SparkRuntime:
@@ -157,26 +170,45 @@ class SparkStart:
             return starting.result()
         notice(_STARTING)
         with self.in_use():
-            await self._wait_started(starting, notice)
-        runtime = starting.result()
+            runtime = await self._wait_started(notice)
         notice(_STARTED)
         return runtime
 
-    async def _wait_started(self, starting: asyncio.Task[SparkRuntime], notice: Callable[[str], None]) -> None:
-        """Wait until a start has ended. Raises SqlError if that takes longer than `spark.wait_timeout`."""
+    async def _wait_started(self, notice: Callable[[str], None]) -> SparkRuntime:
+        """Wait until Spark has started. A start that is ended because its driver does not run is followed by another
+        one. Raises SqlError, also if the wait takes longer than `spark.wait_timeout`.
+        """
         timeout = self._config.wait_timeout
-        soon = min(NOTICE_SECONDS, timeout)
-        done, _ = await asyncio.wait((starting,), timeout=soon)
-        if not done:
-            notice(f"waiting for {self.waits_for}")
-            done, _ = await asyncio.wait((starting,), timeout=timeout - soon)
-        if not done:
-            raise SqlError(
-                f"Spark has not started within {timeout} s",
-                sqlstate="58000",
-                detail=f"It is waiting for {self.waits_for}.",
-                hint="The start continues, and the statement may be repeated.",
-            )
+        begun = time.monotonic()
+        deadlines = [begun + timeout, begun + min(NOTICE_SECONDS, timeout)]
+        while deadlines:
+            starting = self._begin()
+            await asyncio.wait((starting,), timeout=max(deadlines[-1] - time.monotonic(), 0.0))
+            if not starting.done():
+                deadlines.pop()
+                if deadlines:
+                    notice(f"waiting for {self.waits_for}")
+            elif not isinstance(starting.exception(), DriverStalled):
+                return starting.result()
+        raise SqlError(
+            f"Spark has not started within {timeout} s",
+            sqlstate="58000",
+            detail=f"It is waiting for {self.waits_for}.",
+            hint="The start continues, and the statement may be repeated.",
+        )
+
+    async def end_stalled(self, elapsed: float) -> None:
+        """End a start whose driver has used no processor time for `spark.wait_timeout`. elapsed: the seconds since the
+        last call.
+        """
+        starting, timeout = self._starting, self._config.wait_timeout
+        if starting is None or starting.done() or not self._begun:
+            return
+        stalled = await asyncio.to_thread(self._driver.measure_stall, elapsed)
+        if stalled >= timeout and starting is self._starting and not starting.done():
+            message = f"Spark could not be started: its driver has not run for {timeout} s"
+            self._stalled = DriverStalled(message, sqlstate="58000")
+            await asyncio.to_thread(self._driver.kill)
 
     @contextlib.contextmanager
     def in_use(self) -> Iterator[None]:
@@ -246,7 +278,15 @@ class SparkStart:
         if self._releasing is not None:
             await self._releasing
         if self._starting is not None:
+            await self._wait_or_kill(self._starting)
             await self._stop(self._starting)
+
+    async def _wait_or_kill(self, starting: asyncio.Task[SparkRuntime]) -> None:
+        """Wait until a start has ended, which it does at its next step. A driver that does not run is killed."""
+        while not starting.done():
+            if await asyncio.to_thread(self._driver.measure_stall, _LOOK_SECONDS) >= _CLOSING_SECONDS:
+                await asyncio.to_thread(self._driver.kill)
+            await asyncio.wait((starting,), timeout=_LOOK_SECONDS)
 
 
 def _log_failure(starting: asyncio.Task[SparkRuntime]) -> None:

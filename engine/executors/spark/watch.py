@@ -3,8 +3,9 @@
 **The application.** A driver can live without an application: a master that starts again has forgotten it, and its
 executors end; an administrator removes it, and its context stops; a driver that is suspended does not answer. Spark
 itself waits for executors for ever. So the loop asks the driver once a second. Statements that have waited for some
-seconds are told what they wait for. After `spark.wait_timeout` they fail (58000) and the application is ended, so that the next
-statement starts another one. An application without executors on which nothing runs is ended sooner.
+seconds are told what they wait for. After `spark.wait_timeout` they fail (58000) and the application is ended, so that
+the next statement starts another one. An application without executors on which nothing runs is ended sooner. A start
+is ended if its driver has not run at all for `spark.wait_timeout`.
 
 **The host.** The loop starts the application that members share if this member has become its host, and ends a
 superseded one (`engine.contracts.shared_spark`). Statements of this member that run on the host are told what it announces to
@@ -104,6 +105,7 @@ class SparkWatch:
         self._informed = {running.job.group for running in waiting if running.job.group in self._informed and lacking}
         if runtime is None:
             self.executors = None
+            await self._application.end_stalled(elapsed)
         elif self._seconds >= self._bound(is_idle=not waiting):
             _log.warning("Spark's application is ended: for %.0f s it has been waiting for %s", self._seconds, lacking)
             runtime.end(self._timeout_error())
@@ -127,7 +129,7 @@ class SparkWatch:
         asked, self._asked = self._asked, None
         self.executors = asked.result()
         if self.executors is None:
-            runtime.end()
+            runtime.end_stopped()
         return _EXECUTORS if self.executors == 0 and not (is_idle and runtime.is_dynamic) else ""
 
     def _bound(self, *, is_idle: bool) -> float:
