@@ -26,16 +26,19 @@ _OF_CONSTANTS: Final = (Root, Evaluator, Values)
 
 
 def is_volatile(expr: Expr) -> bool:
-    for part in expr.walk():
-        if isinstance(part, (Call, AggregateCall)) and part.function.volatility == "volatile":
-            return True
-        if isinstance(part, Subquery) and _plan_is_volatile(part.plan):
-            return True
-    return False
+    return any(
+        _is_volatile_call(part) or (isinstance(part, Subquery) and plan_is_volatile(part.plan)) for part in expr.walk()
+    )
 
 
-def _plan_is_volatile(plan: Node) -> bool:
-    return any(is_volatile(expr) for node in walk_all(plan) for expr in expressions(node))
+def plan_is_volatile(plan: Node) -> bool:
+    """Whether an expression of a plan is volatile, at any depth."""
+    # `walk_all` enters the plans of subqueries: `is_volatile` would enter those at depth n 2^n times.
+    return any(_is_volatile_call(part) for node in walk_all(plan) for expr in expressions(node) for part in expr.walk())
+
+
+def _is_volatile_call(part: Expr) -> bool:
+    return isinstance(part, (Call, AggregateCall)) and part.function.volatility == "volatile"
 
 
 def volatile_ids(columns: Sequence[Column], exprs: Sequence[Expr]) -> set[int]:

@@ -120,6 +120,15 @@ CONSTRUCTS: Final[Mapping[str, Callable[[int], str]]] = {
     "LATERAL": _list("select 1 from one r0", "", lambda i: f", lateral (select r{i}.a) r{i + 1} (a)"),
     "subqueries, nested": _nested("", "select a from (", "select a from t", ") x", " limit 1"),
     "subqueries in FROM": _list("select 1 from ", ", ", lambda i: f"(select 1) r{i}"),
+    "scalar subqueries, nested": _nested("select ", "(select a + ", "t.a", " from one)", " from t limit 1"),
+    "NOT IN, nested": _nested("select 1 from t where ", "a not in (select a from one where a > t.a and ", "true", ")"),
+    "ALL, nested": _nested("select 1 from t where ", "a > all (select a from one where a < t.a and ", "true", ")"),
+    "ALL of the catalog, nested": _nested(
+        "select 1 from pg_type where ",
+        "typlen > all (select oid::int from pg_class where relnatts < typlen and ", "true", ")",
+    ),
+    "CASE of values, nested": _nested("select ", "case ", "1", " when 1 then 2 when 3 then 4 when 5 then 6 end"),
+    "NULLIF, nested": _nested("select ", "nullif(", "1", ", 1)"),
     "scalar subqueries": _list("select ", ",", lambda i: f"(select max(a + {i}) from t)"),
     "correlated subqueries": _list(
         "select ", ",", lambda i: f"(select max(x.a) from t x where x.a = t.a + {i})", " from t limit 1"

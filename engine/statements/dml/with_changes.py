@@ -20,8 +20,7 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, TableColumn
 from engine.plan_ir.requirements import Requirement
-from engine.plan_ir.rewrite import expressions, walk_all
-from engine.plan_ir.volatility import is_volatile
+from engine.plan_ir.volatility import plan_is_volatile
 from engine.sql.binder.bind import BoundQuery, bind_query
 from engine.sql.binder.common_tables import references
 from engine.sql.binder.mutations import BoundMutation, bind_mutation
@@ -149,7 +148,7 @@ class _Parts:
         if self._recursive:
             return True
         plan = bind_query(Query(tree=tree, text=""), self._make_context()).plan
-        return any(is_volatile(expr) for node in walk_all(plan) for expr in expressions(node))
+        return plan_is_volatile(plan)
 
 
 def _with(items: Sequence[exp.CTE], own: exp.With | None, *, recursive: bool) -> exp.With | None:

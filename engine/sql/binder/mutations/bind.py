@@ -8,8 +8,7 @@ from dataclasses import replace
 from engine.common.depth import bounded_depth
 from engine.contracts.sessions import ResultColumn
 from engine.plan_ir.logical import Mutate
-from engine.plan_ir.rewrite import expressions, walk_all
-from engine.plan_ir.volatility import is_volatile
+from engine.plan_ir.volatility import plan_is_volatile
 from engine.sql.binder.common_tables import bind_with
 from engine.sql.binder.handlers import query_binder
 from engine.sql.binder.mutations import insert, merge, rewrite
@@ -65,12 +64,7 @@ def _with(ctes: Sequence[WithItem], plan: Mutate) -> Mutate:
     rewritten then, instead of those that a query locates beforehand.
     """
     volatile = any(
-        is_volatile(expr)
-        for item in ctes
-        for part in (item.cte.plan, item.cte.step)
-        if part is not None
-        for node in walk_all(part)
-        for expr in expressions(node)
+        plan_is_volatile(part) for item in ctes for part in (item.cte.plan, item.cte.step) if part is not None
     )
     if volatile and plan.kind == "merge":
         raise FeatureNotSupported("not supported: MERGE with volatile functions")

@@ -27,8 +27,7 @@ from engine.common import sql_type as st
 from engine.plan_ir.expr import And, Case, Coalesce, Column, Const, Expr, IsDistinct, IsNull, Node, Not, Or, OrderItem
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import Aggregator, Evaluator, Forbidden, Join, OrderKey, Window
-from engine.plan_ir.rewrite import expressions, walk_all
-from engine.plan_ir.volatility import is_volatile
+from engine.plan_ir.volatility import plan_is_volatile
 from engine.sql.binder.blocks import filter_rows, pass_through, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.inference import bound_parts, infer_indexes
@@ -113,7 +112,7 @@ def _forbidden(binder: QueryBinder, statement: Insert, change: Change, new: _New
     """Return the rows that violate NOT NULL or CHECK. These are checked before keys, so rows that are not inserted are
     checked too. Returns None if there are no such constraints, or if the rows may differ when they are computed again.
     """
-    if _may_differ(new.node):
+    if plan_is_volatile(new.node):
         return None
     table, context = change.table, binder.context
     asked = checks(binder, table, row_source(table, statement.alias, new.rows))
@@ -132,10 +131,6 @@ def _forbidden(binder: QueryBinder, statement: Insert, change: Change, new: _New
         return None
     told = tuple((constraint, mark) for (constraint, _), mark in zip(asked, marks, strict=True))
     return Forbidden(filter_rows(node, Or(_BOOL, tuple(wrong))), told, (OrderKey(new.number),))
-
-
-def _may_differ(node: Node) -> bool:
-    return any(is_volatile(expr) for below in walk_all(node) for expr in expressions(below))
 
 
 # -- which keys -------------------------------------------------------------------------------------------------------
@@ -424,7 +419,7 @@ def _locate_files(there: Rows, new: _New, same: Expr) -> Node | None:
     """Return a plan of the files that contain keys of the new rows; None if the new rows may differ when they are
     computed again.
     """
-    if _may_differ(new.node):
+    if plan_is_volatile(new.node):
         return None
     joined = Join((*there.reader.columns, *new.node.columns), "inner", there.reader, new.node, same)
     found = filter_rows(joined, IsNull(_BOOL, refer(there.row), negated=True))

@@ -19,8 +19,7 @@ from engine.catalog.model.objects import Table
 from engine.common import sql_type as st
 from engine.plan_ir.expr import Case, Coalesce, Column, Const, Expr, InList, IsNull, Node
 from engine.plan_ir.logical import Aggregator, Evaluator, Join, Mutate, SetOperation, Window
-from engine.plan_ir.rewrite import expressions, walk_all
-from engine.plan_ir.volatility import is_volatile
+from engine.plan_ir.volatility import plan_is_volatile
 from engine.sql.binder import from_clause
 from engine.sql.binder.blocks import pass_through, refer
 from engine.sql.binder.levels import check_plain
@@ -97,7 +96,7 @@ def bind(binder: QueryBinder, statement: Merge, outer: Scope) -> tuple[Mutate, t
         parts.append(_new(binder, target, statement, missed, outer))
     if not parts:
         raise FeatureNotSupported("not supported: MERGE that does nothing")
-    if _is_volatile(parts):
+    if any(plan_is_volatile(part.node) for part in parts):
         raise FeatureNotSupported("not supported: MERGE with volatile functions")
     whole = _unite_parts(binder, table, parts)
     change = Change(
@@ -124,11 +123,6 @@ def _check_reachable(whens: Sequence[MergeWhen]) -> None:
         mine = [when for when in whens if when.matched is matched]
         if any(when.condition is None for when in mine[:-1]):
             raise SqlSyntaxError("unreachable WHEN clause specified after unconditional WHEN clause")
-
-
-def _is_volatile(parts: Sequence[_Part]) -> bool:
-    nodes = (node for part in parts for node in walk_all(part.node))
-    return any(is_volatile(expr) for node in nodes for expr in expressions(node))
 
 
 def _sides(binder: QueryBinder, target: Target, statement: Merge, outer: Scope) -> _Sides:

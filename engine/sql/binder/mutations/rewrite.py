@@ -26,8 +26,7 @@ from engine.common import sql_type as st
 from engine.plan_ir.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, Node, Subquery, SubqueryKind
 from engine.plan_ir.logical import Aggregator, DistinctOn, Evaluator, Join, Mutate, OrderKey
 from engine.plan_ir.predicates import has_subquery
-from engine.plan_ir.rewrite import expressions, walk_all
-from engine.plan_ir.volatility import is_volatile
+from engine.plan_ir.volatility import is_volatile, plan_is_volatile
 from engine.sql.binder import from_clause, from_items
 from engine.sql.binder.blocks import filter_rows, pass_through, refer, row_items
 from engine.sql.binder.levels import check_plain
@@ -240,7 +239,7 @@ def _from_query(value: exp.Subquery, scope: Scope) -> list[Expr | None]:
     while isinstance(query, exp.Subquery):
         query = query.this
     plan, _ = scope.bind_subquery(query)
-    if len(plan.columns) > 1 and _is_volatile(plan):
+    if len(plan.columns) > 1 and plan_is_volatile(plan):
         raise FeatureNotSupported(
             "not supported: a volatile sub-SELECT for several columns", position=cursor(position(value))
         )
@@ -252,10 +251,6 @@ def _from_query(value: exp.Subquery, scope: Scope) -> list[Expr | None]:
 def _scalar(plan: Node, column: Column, at: int) -> Expr:
     one = Evaluator((column,), plan, (refer(column),))
     return Subquery(column.type, SubqueryKind.SCALAR, one, position=at)
-
-
-def _is_volatile(plan: Node) -> bool:
-    return any(is_volatile(expr) for node in walk_all(plan) for expr in expressions(node))
 
 
 # -- the two forms ----------------------------------------------------------------------------------------------------
@@ -373,7 +368,7 @@ def _locate_files(matching: _Matching) -> Node | None:
     """
     if matching.condition is not None and is_volatile(matching.condition):
         return None
-    if _is_volatile(matching.joined):
+    if plan_is_volatile(matching.joined):
         return None
     file = matching.read.file
     return Aggregator((file,), Evaluator((file,), _met(matching), (refer(file),)), (file,))

@@ -54,6 +54,35 @@ _STATEMENTS: Final[dict[str, Callable[[int], str]]] = {
     "union": _list(" union all ", lambda i: f"select {i}"),
     "subqueries": lambda n: "select " + _list(",", lambda i: f"(select max(o_custkey + {i}) from orders)")(n),
 }  # fmt: skip
+#: Subqueries within one another, by their depth.
+_NESTED: Final[dict[str, Callable[[int], str]]] = {
+    "scalar": lambda n: "select " + "(select o_custkey + " * n + "r_regionkey" + " from orders)" * n + " from region",
+    "exists": lambda n: "select 1 from orders where " + "exists (select from region where " * n + "o_custkey > 0" + ")" * n,
+    "not in": lambda n: "select 1 from region where " + "r_regionkey not in (select o_custkey from orders where " * n
+    + "r_regionkey > 0" + ")" * n,
+    "in": lambda n: "select 1 from orders where " + "o_custkey in (select r_regionkey from region where " * n
+    + "o_custkey > 0" + ")" * n,
+    "operand": lambda n: "select " + "(select max(o_custkey) from orders where o_custkey = " * n + "r_regionkey" + ")" * n
+    + " from region",
+    "aggregate": lambda n: "select " + "(select sum(o_custkey + " * n + "r_regionkey" + ") from orders)" * n
+    + " from region",
+    "case": lambda n: "select " + "case when exists (select from orders where o_custkey = r_regionkey and " * n + "true"
+    + ") then 1 end = 1" * n + " from region",
+    "array": lambda n: "select " + "(array(select " * n + "r_regionkey" + " from orders))[1]" * n + " from region",
+    "from": lambda n: "select * from " + "(select * from " * n + "region" + ") x" * n,
+    "lateral": lambda n: "select 1 from region, lateral " + "(select r_regionkey from orders, lateral " * n
+    + "(select r_regionkey) y" + ") x" * n,
+    "with": lambda n: "with x as (" * n + "select 1 as a" + ") select a from x" * n,
+    "union": lambda n: "select 1 as a" + " union (select 1 as a" * n + ")" * n,
+    "left join": lambda n: "select 1 from " + "orders left join (select 1 as a from " * n + "region"
+    + ") x on o_custkey = x.a" * n,
+    "having": lambda n: "select 1 from orders group by o_custkey having "
+    + "o_custkey > (select count(*) from orders group by o_custkey having " * n + "true" + " limit 1)" * n,
+    "function": lambda n: "select " + "upper(" * n + "'a'" + ")" * n,
+}  # fmt: skip
+_DEPTH: Final = 5
+#: A cost that doubles with each level grows 32-fold; one that goes with the cube, 8-fold.
+_NESTED_GROWTH: Final = 8
 _SIZE: Final = 50
 _TIMES: Final = 4
 #: A cost that goes with the square grows 16-fold where it is most of the cost.
@@ -68,6 +97,17 @@ def test_cost_grows_with_the_statement(name: str) -> None:
     small = _calls(lambda: _planned(statement(_SIZE), catalog))
     large = _calls(lambda: _planned(statement(_SIZE * _TIMES), catalog))
     assert large < small * _GROWTH, f"{small} calls for {_SIZE}, {large} for {_SIZE * _TIMES}"
+
+
+@pytest.mark.table
+@pytest.mark.parametrize("name", _NESTED)
+def test_cost_does_not_double_with_each_level(name: str) -> None:
+    """Each level looks through those below it at most a few times: a short text of 24 levels would stop a member for hours."""
+    statement, catalog = _NESTED[name], TestCatalog()
+    _calls(lambda: _planned(statement(1), catalog))
+    small = _calls(lambda: _planned(statement(_DEPTH), catalog))
+    large = _calls(lambda: _planned(statement(2 * _DEPTH), catalog))
+    assert large < small * _NESTED_GROWTH, f"{small} calls for {_DEPTH} levels, {large} for {2 * _DEPTH}"
 
 
 @pytest.mark.parametrize("name", ["aggregates", "windows"])
