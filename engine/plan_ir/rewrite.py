@@ -122,11 +122,13 @@ def subplans(node: Node) -> Iterator[Node]:
 #: The characters or bytes of a constant that cost a function as much as a node costs the compiler: a function may read
 #: its constant pattern or format when it is compiled.
 _NODE_CHARACTERS: Final = 32
+#: A subquery is written in several parts, that of ALL twice, and so is each subquery in it: of five levels, 32 times.
+_SUBQUERY_NODES: Final = 30
 
 
 def size(plan: Node) -> int:
-    """Count nodes and expressions, those of subqueries included; a grouping set counts as its columns, and a long
-    constant as so many nodes as it may cost to compile.
+    """Count nodes and expressions, those of subqueries included; a grouping set counts as its columns, a subquery and a
+    long constant as so many nodes as they may cost to compile.
     """
     count = 0
     left: list[Any] = [plan]
@@ -143,6 +145,8 @@ def size(plan: Node) -> int:
             count += 1
             if isinstance(thing, Const) and isinstance(thing.value, (str, bytes)):
                 count += len(thing.value) // _NODE_CHARACTERS
+            elif isinstance(thing, Subquery):
+                count += _SUBQUERY_NODES
             kind: Any = thing.__class__
             left.extend(getattr(thing, name) for name in _child_fields(kind))
             if isinstance(thing, Aggregator) and thing.grouping_sets is not None:

@@ -71,6 +71,8 @@ def _condition(chance: random.Random, leaves: int) -> str:
 @pytest.mark.parametrize("leaves", [15, 45])
 def test_many_subqueries(servers: tuple[Connection, Connection], form: str, leaves: int) -> None:
     chance = random.Random(leaves)
+    # Within an aggregate they cannot be computed a few at a time, and fewer are accepted.
+    leaves = min(leaves, 30) if "filter" in form else leaves
     ours, theirs = servers
     found = 0
     for _ in range(3):

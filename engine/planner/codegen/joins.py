@@ -31,7 +31,7 @@ def join(node: Join, scope: Scope, relation: Relation) -> Block:
     """Join both inputs. `relation` compiles an input."""
     left = relation(node.left, scope)
     if node.lateral:
-        left = note_lateral(left)
+        left = note_lateral(left, node.right)
     left = _left_side(left, node)
     if node.lateral:
         return _lateral(node, left, relation)

@@ -33,9 +33,10 @@ from sqlglot import exp
 
 from engine.common.sql_type import SqlType
 from engine.plan_ir.conjuncts import conjuncts
-from engine.plan_ir.expr import And, Column, ColumnRef, Expr, FieldRef, Or, Row, Subquery
+from engine.plan_ir.expr import And, Column, ColumnRef, Expr, FieldRef, Node, Or, Row, Subquery
 from engine.plan_ir.free_columns import free_columns
-from engine.plan_ir.rewrite import map_operands
+from engine.plan_ir.logical import Evaluator, Values
+from engine.plan_ir.rewrite import map_operands, walk_all
 from engine.planner.codegen.block import Block, Stage
 from engine.planner.codegen.scope import CORRELATED, Compilation
 from engine.planner.codegen.short_circuit import may_raise
@@ -49,10 +50,17 @@ _UNCORRELATED: Final = 1
 _FEW: Final = 8
 #: The weight that a SELECT may have: twelve correlated subqueries, which take DuckDB 50 ms.
 _SELECT_MAX: Final = 12 * CORRELATED
-#: Limits of the weight that could not be divided, and of a statement's total weight. Either takes DuckDB two to three
-#: seconds.
-_UNDIVIDED_MAX: Final = 40 * CORRELATED
-_STATEMENT_MAX: Final = 240 * CORRELATED
+#: Limits of the weight that could not be divided, and of a statement's total weight. Either takes DuckDB a second to a
+#: second and a half; twice as many take ten seconds and more, and long statements of others wait for their turn.
+_UNDIVIDED_MAX: Final = 28 * CORRELATED
+_STATEMENT_MAX: Final = 120 * CORRELATED
+#: The weight of a LATERAL item that reads or aggregates: 60 of them take as long as 120 subqueries.
+_LATERAL: Final = 2 * CORRELATED
+#: The number of subqueries that is written for any engine, and for the system catalog. ALL is written as two, and those
+#: within it as four, eight ...: a text of 20 levels would never end.
+_WRITTEN_MAX: Final = 5_000
+#: Nodes of a LATERAL item that DuckDB computes from the row that it belongs to.
+_OF_ONE_ROW: Final = (Evaluator, Values)
 #: Ids of columns that no node of the plan has.
 _FIRST_ID: Final = 1_000_000_000
 
@@ -65,15 +73,17 @@ def note_subquery(expr: Subquery, compilation: Compilation) -> None:
     compilation.undivided += found
     if compilation.bounds_subqueries and compilation.weight > _STATEMENT_MAX:
         raise _too_many(compilation)
+    if compilation.subqueries > _WRITTEN_MAX:
+        raise StatementTooComplex("too many subqueries in one statement")
 
 
-def note_lateral(block: Block) -> Block:
+def note_lateral(block: Block, item: Node) -> Block:
     """Count a LATERAL item that is about to be added to the block. Returns the block, or one over its materialized
     rows.
     """
     compilation = block.compilation
     compilation.subqueries += 1
-    compilation.weight += CORRELATED
+    compilation.weight += _UNCORRELATED if all(isinstance(n, _OF_ONE_ROW) for n in walk_all(item)) else _LATERAL
     compilation.undivided += CORRELATED
     if compilation.bounds_subqueries and block.subqueries + CORRELATED > _SELECT_MAX:
         block = _materialize(block.at_most(Stage.FILTERED))

@@ -11,8 +11,12 @@ from sqlglot import exp
 from support.binding_ground import TestCatalog, bind
 from support.local_member import local_member
 
-from engine.planner.codegen import Bindings, compile_plan
+from engine.plan_ir.logical import Root
+from engine.plan_ir.rewrite import size
+from engine.planner.codegen import Bindings, compile_plan, many_subqueries
 from engine.planner.planner import optimise
+from engine.statements.shared import compiling
+from wire.errors import StatementTooComplex
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -79,11 +83,11 @@ def test_lateral(connection: Connection) -> None:
 
 
 def test_in_a_subquery_and_in_a_recursion(connection: Connection) -> None:
-    inner = _list(" and ", lambda i: f"exists (select from one o where o.a + {i} > x.a - t.a)", 30)
+    inner = _list(" and ", lambda i: f"exists (select from one o where o.a + {i} > x.a - t.a)", 24)
     assert _rows(
         connection, f"select count(*) from t where exists (select from t x where x.a = t.a + 0 and {inner})"
     ) == [(200,)]
-    each = _list(" and ", lambda i: f"exists (select from one o where o.a + {i + 20} > r.a)", 30)
+    each = _list(" and ", lambda i: f"exists (select from one o where o.a + {i + 20} > r.a)", 24)
     query = f"with recursive r (a) as (select 1 union all select a + 1 from r where {each}) select max(a) from r"
     assert _rows(connection, query) == [(21,)]
 
@@ -106,6 +110,35 @@ def test_what_cannot_be_divided_is_refused(connection: Connection) -> None:
     assert "temporary tables" in (refused.value.diag.message_hint or "")
     with pytest.raises(psycopg.errors.StatementTooComplex, match="too many subqueries"):
         _rows(connection, f"select from t where {_list(' and ', _less, 1000)}")
+
+
+def test_laterals_that_aggregate_weigh_twice(connection: Connection) -> None:
+    def query(count: int) -> str:
+        items = _list("", lambda i: f", lateral (select max(a) + 1 from one where a <= r{i}.a) r{i + 1} (a)", count)
+        return f"select r{count}.a from one r0{items}"
+
+    assert _rows(connection, query(20)) == [(2,)]
+    with pytest.raises(psycopg.errors.StatementTooComplex, match="too many subqueries"):
+        _rows(connection, query(61))
+
+
+def test_all_within_all(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is written as two, so that the compiler's work doubles with each level: on a thread, where others do not wait
+    for it, and up to a limit for the system catalog and Spark as well.
+    """
+    nested = "o_custkey > all (select r_regionkey from region where r_regionkey < o_custkey and "
+
+    def plan(levels: int) -> Root:
+        query = "select 1 from orders where " + nested * levels + "true" + ")" * levels
+        return optimise(bind(query, TestCatalog()).plan)
+
+    assert size(plan(5)) > compiling._HERE_NODES
+    monkeypatch.setattr(many_subqueries, "_WRITTEN_MAX", 100)
+    with pytest.raises(StatementTooComplex, match="too many subqueries"):
+        compile_plan(plan(8), "spark", Bindings({}, {}, "UTC"))
+    of_catalog = "typlen > all (select relnatts from pg_class where relnatts > typlen and "
+    with pytest.raises(psycopg.errors.StatementTooComplex, match="too many subqueries"):
+        _rows(connection, "select 1 from pg_type where " + of_catalog * 8 + "true" + ")" * 8)
 
 
 def test_few_stay_as_they_are() -> None:
@@ -137,8 +170,9 @@ def _parts(query: str) -> list[exp.CTE]:
         ("select {list} from orders o", 9),
     ],
 )
-def test_few_columns_are_passed_on(query: str, most: int) -> None:
+def test_few_columns_are_passed_on(query: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What DuckDB takes to plan a part grows with them. One more is what the subqueries compare."""
+    monkeypatch.setattr(many_subqueries, "_STATEMENT_MAX", 1000)
     query = query.format(
         some=_list(" or ", _of_orders, 100), all=_list(" and ", _of_orders, 99), list=_list(", ", _of_orders, 100)
     )
