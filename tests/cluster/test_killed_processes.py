@@ -22,6 +22,7 @@ import psutil
 import psycopg
 import pytest
 from support import tpch
+from support.campaigns import part
 from support.member_process import MemberProcess, wait_until
 from support.member_state import wait_idle
 from support.standalone_spark import StandaloneSpark
@@ -116,7 +117,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
             wait_idle(member)
 
 
-@pytest.mark.parametrize(("victim", "point"), list(itertools.product(_VICTIMS, _QUERIES)))
+@pytest.mark.parametrize(("victim", "point"), part(list(itertools.product(_VICTIMS, _QUERIES))))
 def test_a_process_is_killed(ground: Ground, victim: str, point: str) -> None:
     chance = random.Random(f"{SEED} {victim} {point}")
     ends: Counter[str] = Counter()
