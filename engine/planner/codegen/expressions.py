@@ -35,11 +35,13 @@ from engine.plan_ir.expr import (
     Subquery,
     sized_parameter,
 )
+from engine.plan_ir.volatility import is_volatile
 from engine.planner.codegen import long_conditions, subqueries, value_lists
 from engine.planner.codegen.calls import apply, settle
 from engine.planner.codegen.scope import Scope
 from engine.planner.codegen.short_circuit import alternatives, junction
 from engine.planner.codegen.task_functions import call_with_arguments, is_for_tasks, may_run_in_task, render_task_call
+from engine.sql.functions.building import bind_once
 from engine.sql.functions.comparison_keys import equality_key
 from engine.sql.functions.dimensions import rectangular
 from engine.sql.trees.build import (
@@ -222,10 +224,16 @@ def _is_distinct(expr: IsDistinct, scope: Scope) -> exp.Expression:
 
 
 def _in_list(expr: InList, scope: Scope) -> exp.Expression:
+    volatile = is_volatile(expr.arg)
     if expr.arg.type.pg.is_row:
+        if volatile and len(expr.items) > 1:
+            raise scope.compilation.unsupported_error("a volatile row IN a list")
         return disjunction([_rows_equal(expr.arg, item, scope) for item in expr.items])
     arg = equality_key(render(expr.arg, scope), expr.arg.type, scope.engine)
     items = [equality_key(render(item, scope), item.type, scope.engine) for item in expr.items]
+    if volatile and scope.engine == "local":
+        # DuckDB writes it as an OR of equalities, and computes the value for each.
+        return bind_once("local", [arg, *items], lambda parts: exp.In(this=parts[0], expressions=list(parts[1:])))
     return exp.In(this=operand(arg), expressions=items)
 
 

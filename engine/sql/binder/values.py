@@ -18,12 +18,14 @@ from sqlglot import exp
 from engine.common import sql_type as st
 from engine.common.sql_type import MAX_DIMENSIONS, SqlType, array_type, element_type
 from engine.plan_ir.expr import ArrayOf, Call, Case, Coalesce, Const, Expr, ParamRef, Row, with_type
+from engine.plan_ir.volatility import is_volatile
 from engine.sql.binder import domains, literals, object_names
 from engine.sql.binder.blocks import row_items
 from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.coercion import common
 from engine.sql.binder.scope import Scope, Source
 from engine.sql.binder.type_names import COLLATABLE, domain_named, resolve_type
+from engine.sql.binder.volatile_case import volatile_case
 from engine.sql.functions.vectors import VECTORS
 from engine.sql.parser.lexical.positions import cursor, position
 from wire.common.digits import parse_digits
@@ -387,6 +389,8 @@ def bind_case(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
     last = binder.coercer.to_common(last, pg, "CASE/ELSE")
     results = [binder.coercer.to_common(r, pg, "CASE/WHEN") for r in results]
     typ, (last, *results) = binder.unify([last, *results], "CASE")
+    if subject is not None and is_volatile(subject):
+        return volatile_case(typ, conditions, results, last, at)
     whens = tuple(zip(conditions, results, strict=True))
     return Case(typ, whens, last if default is not None else None, position=at)
 
@@ -408,6 +412,8 @@ def bind_nullif(binder: ExpressionBinder, node: exp.Expression, scope: Scope) ->
     args, at = binder.bind_all(node.expressions, scope), position(node)
     equal = binder.operator("=", args, at)
     left = equal.args[0]
+    if is_volatile(left):
+        return volatile_case(left.type, [equal], [literals.null(left.type)], None, at)
     return Case(left.type, ((equal, literals.null(left.type)),), left, position=at)
 
 

@@ -50,3 +50,10 @@ select v from (values (array[1, 2]), (array_append(array[1], 3)), (null)) x(v);
 select v from (values (3 between 1 and 2), (2 not between 1 and 3), (nullif(1, 2) = 1)) x(v);
 select n_name from nation where n_name::int > 3 and n_nationkey = -1;
 select n_name from nation where n_nationkey in (1, 2) and 1 / (n_nationkey - 3) <= 0 and n_regionkey is not null;
+select count(*) from (select case floor(random() * 2) when 0 then 'a' when 1 then 'b' end as x from generate_series(1, 200)) q where x is null;
+select count(*) from (select nullif(floor(random() * 2), 1) as x from generate_series(1, 200)) q where x = 1;
+select count(*) from (select floor(random() * 3) in (0, 1, 2) as x from generate_series(1, 200)) q where not x;
+select count(*) from (select (random() * 2)::int::numeric not in (0, 1.0, 2) as x from generate_series(1, 200)) q where x;
+select count(*) from nation where case floor(random() * 2)::int when 0 then n_name > '' when 1 then true else false end;
+select count(*) from (select case (random() * 2)::int when 0 then count(*) when 1 then (select 7) else n_regionkey end as x from nation group by n_regionkey) q where x is null; -- refused: spark
+select case random() when '2024-01-01' then 1 end;
