@@ -84,6 +84,14 @@ def described(member: MemberProcess) -> tuple[Any, ...]:
         return row
 
 
+def _run_endlessly(member: MemberProcess, session: Session) -> Running:
+    """Return a statement that computes on Spark."""
+    wait_until(session.answered, 300)
+    running = Running(session.connection, _ENDLESS)
+    wait_until(lambda: status(member)["counters"]["spark"]["streams"] == 1)
+    return running
+
+
 def test_a_start_waits_for_a_master_that_is_down(
     spark: StandaloneSpark, member: MemberProcess, session: Session
 ) -> None:
@@ -108,9 +116,7 @@ def test_a_start_waits_for_a_master_that_is_down(
 def test_statements_whose_executors_do_not_come_back(
     spark: StandaloneSpark, member: MemberProcess, session: Session
 ) -> None:
-    wait_until(session.answered, 300)
-    running = Running(session.connection, _ENDLESS)
-    wait_until(lambda: status(member)["counters"]["spark"]["streams"] == 1)
+    running = _run_endlessly(member, session)
     spark.kill_workers()
     with pytest.raises(psycopg.OperationalError, match=f"it has waited for Spark for {_TIMEOUT} s") as caught:
         running.result()
@@ -128,9 +134,7 @@ def test_statements_whose_executors_do_not_come_back(
 def test_an_application_that_is_removed_on_the_page_of_its_master(
     spark: StandaloneSpark, member: MemberProcess, session: Session
 ) -> None:
-    wait_until(session.answered, 300)
-    running = Running(session.connection, _ENDLESS)
-    wait_until(lambda: status(member)["counters"]["spark"]["streams"] == 1)
+    running = _run_endlessly(member, session)
     spark.remove_applications()
     with pytest.raises(psycopg.errors.SerializationFailure, match="Spark's application was stopped"):
         running.result()

@@ -62,12 +62,14 @@ class _Names:
         """Return whether none of these has to be replaced with which a statement is analysed in another version."""
         return all(self.has(name, what) or not self.pins[name] for name, what in named.items())
 
-    def pin(self, named: Mapping[str, Named]) -> tuple[str, ...]:
+    def pin(self, named: Mapping[str, Named]) -> list[str]:
         """Pin names. Returns those that the caller has to make; they are busy."""
-        missing = tuple(name for name, what in named.items() if not self.has(name, what))
+        missing = []
         for name, what in named.items():
-            if name not in missing:
+            if self.has(name, what):
                 self.versions_like(what).move_to_end(name)
+            else:
+                missing.append(name)
         self.pins.update(named.keys())
         self.busy.update(missing)
         return missing

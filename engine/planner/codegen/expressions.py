@@ -41,9 +41,9 @@ from engine.planner.codegen.calls import apply, settle
 from engine.planner.codegen.scope import Scope
 from engine.planner.codegen.short_circuit import alternatives, junction
 from engine.planner.codegen.task_functions import call_with_arguments, is_for_tasks, may_run_in_task, render_task_call
-from engine.sql.functions.building import bind_once
 from engine.sql.functions.comparison_keys import equality_key
 from engine.sql.functions.dimensions import rectangular
+from engine.sql.functions.trees import compute_once
 from engine.sql.trees.build import (
     call,
     case,
@@ -233,7 +233,7 @@ def _in_list(expr: InList, scope: Scope) -> exp.Expression:
     items = [equality_key(render(item, scope), item.type, scope.engine) for item in expr.items]
     if volatile and scope.engine == "local":
         # DuckDB writes it as an OR of equalities, and computes the value for each.
-        return bind_once("local", [arg, *items], lambda parts: exp.In(this=parts[0], expressions=list(parts[1:])))
+        return compute_once("local", [arg, *items], lambda args: exp.In(this=args[0], expressions=list(args[1:])))
     return exp.In(this=operand(arg), expressions=items)
 
 

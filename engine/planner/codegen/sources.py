@@ -50,10 +50,10 @@ _FOLDED: Final = (
     exp.Literal, exp.Null, exp.Boolean, exp.Cast, exp.DataType, exp.DataTypeParam, exp.Array, exp.Identifier, exp.Var,
     exp.Neg, exp.Paren, exp.Binary, exp.Not,
 )  # fmt: skip
-_FOLDED_CALLS: Final = frozenset(
-    {"unhex", "date_from_unix_date", "make_timestamp", "make_timestamptz", "timestamp_micros", "timestampadd"}
-    | {"named_struct"}
-)
+_FOLDED_CALLS: Final = (
+    "unhex", "named_struct", "date_from_unix_date", "make_timestamp", "make_timestamptz", "timestamp_micros",
+    "timestampadd",
+)  # fmt: skip
 
 
 def table_reader(node: TableReader, scope: Scope) -> Block:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 from typing import cast as typed
@@ -39,7 +39,6 @@ _LET: Final[dict[EngineName, str]] = {
     "spark": "transform(array(named_struct({fields})), {name} -> {body})[0]",
 }
 _FIELD: Final[dict[EngineName, str]] = {"local": "{name} := {value}", "spark": "'{name}', {value}"}
-_ONCE: Final = "once__"
 #: Nodes of an argument that is cheap enough to be repeated.
 _CHEAP: Final = (
     exp.Column,
@@ -120,19 +119,6 @@ def let(engine: EngineName, name: str, fields: dict[str, str], body: str) -> str
     """
     listed = ", ".join(_FIELD[engine].format(name=field, value=value) for field, value in fields.items())
     return _LET[engine].format(fields=listed, name=name, body=body)
-
-
-def bind_once(
-    engine: EngineName,
-    args: Sequence[exp.Expression],
-    body: Callable[[Sequence[exp.Expression]], exp.Expression],
-) -> exp.Expression:
-    """Return the tree of `body(args)`, which may repeat the first argument: it is computed once. So are the others
-    unless they are cheap, since a lambda's body can have neither an aggregate nor a subquery.
-    """
-    bound = {f"a{i}": f"${i + 1}" for i, arg in enumerate(args) if i == 0 or not cheap(arg)}
-    parts = [copy_tree(parse(engine, f"{_ONCE}.a{i}")) if f"a{i}" in bound else arg for i, arg in enumerate(args)]
-    return place(parse(engine, let(engine, _ONCE, bound, f"${len(args) + 1}")), [*args, body(parts)])
 
 
 def snippet(engine: EngineName, text: str) -> Builder:

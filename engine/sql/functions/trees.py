@@ -163,22 +163,38 @@ def on(engine: EngineName, build: EngineBuilder) -> Builder:
     """
 
     def template(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-        dear = {n: arg for n, arg in enumerate(args) if not _repeatable(arg)}
-        if not dear:
-            return build(engine, args, call)
-        name = _unused_name(args)
-        marks = {n: exp.column(f"a{n}", table=name) for n in dear}
-        body = build(engine, [marks.get(n, arg) for n, arg in enumerate(args)], call)
-        if _is_repeated(body, name):
-            return _bind(engine, name, {f"a{n}": arg for n, arg in dear.items()}, body)
-        return _put(body, name, {f"a{n}": arg for n, arg in dear.items()})
+        name, values, marked = _mark(args)
+        body = build(engine, marked, call)
+        if not values:
+            return body
+        return _bind(engine, name, values, body) if _is_repeated(body, name) else _put(body, name, values)
 
     return template
+
+
+def compute_once(
+    engine: EngineName, args: Sequence[exp.Expression], body: Callable[[Sequence[exp.Expression]], exp.Expression]
+) -> exp.Expression:
+    """Return `body` over the arguments, each of which is computed once: for an engine that repeats what the body does
+    not.
+    """
+    name, values, marked = _mark(args)
+    return _bind(engine, name, values, body(marked)) if values else body(marked)
 
 
 def both(build: EngineBuilder) -> Templates:
     """Return the templates of a row that one builder serves in both engines."""
     return {"local": on("local", build), "spark": on("spark", build)}
+
+
+def _mark(args: Sequence[exp.Expression]) -> tuple[str, dict[str, exp.Expression], list[exp.Expression]]:
+    """Return a name, the arguments that are more than a column or a constant as fields under that name, and all
+    arguments with references in the place of those.
+    """
+    name = _unused_name(args)
+    values = {f"a{n}": arg for n, arg in enumerate(args) if not _repeatable(arg)}
+    marked = [exp.column(f"a{n}", table=name) if f"a{n}" in values else arg for n, arg in enumerate(args)]
+    return name, values, marked
 
 
 def _is_repeated(body: exp.Expression, name: str) -> bool:

@@ -249,20 +249,21 @@ async def guard(
     """Make the transaction depend on the rows of these tables: for FOR UPDATE, and at SERIALIZABLE. reads: the tables
     with all their columns, even if a view shows fewer.
     """
-    if session.is_serializable:
-        for table in reads:
-            if isinstance(table, Table) and table.storage is not None:
-                await engine.in_operation_pool(
-                    functools.partial(session.catalog.tables.guard, table, whole=True, serializable=True)
-                )
-    if not locks:
+    is_serializable = session.is_serializable
+    if not locks and not is_serializable:
         return
     for lock in locks:
         if lock.relation.schema != TEMPORARY and session.settings.get("transaction_read_only") == "on":
             raise ReadOnlySqlTransaction(f"cannot execute SELECT {lock.strength} in a read-only transaction")
     asked = {lock.relation.oid for lock in locks}
     for table in reads:
-        if isinstance(table, Table) and table.storage is not None and table.oid in asked:
+        if not isinstance(table, Table) or table.storage is None:
+            continue
+        if is_serializable:
+            await engine.in_operation_pool(
+                functools.partial(session.catalog.tables.guard, table, whole=True, serializable=True)
+            )
+        if table.oid in asked:
             await engine.in_operation_pool(functools.partial(session.catalog.tables.guard, table))
 
 
