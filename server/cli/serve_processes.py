@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import ExitStack
 
 from server.common.descriptors import raise_limit
 from server.common.ended_line import ENDED_LINE
@@ -18,12 +19,13 @@ from server.serving import configure_log, run
 def serve_processes(config: Config) -> int:
     """Serve until a signal ends the process. Returns the process's exit status."""
     try:
-        configs = process_configurations(config)
-        if len(configs) == 1:
-            return run(configs[0])
-        configure_log(config)
-        raise_limit()
-        status = Dispatcher(Address.parse(config.listen), configs, run).serve()
+        with ExitStack() as held:
+            configs = process_configurations(config, held)
+            if len(configs) == 1:
+                return run(configs[0])
+            configure_log(config)
+            raise_limit()
+            status = Dispatcher(Address.parse(config.listen), configs, run).serve()
     except (CannotListen, ConfigurationError, ValueError, OSError) as error:
         logging.getLogger(__name__).debug("the server could not start", exc_info=True)
         print(f"sluice: {error}", file=sys.stderr)  # noqa: T201

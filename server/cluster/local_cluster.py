@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import field
 from pathlib import Path
@@ -35,12 +34,14 @@ from engine.common.wildcards import WILDCARDS
 from server.cluster import files
 from server.cluster.files import Cluster, MemberProcess
 from server.common.ended_line import ENDED_LINE
+from server.common.reserved_ports import reserve_ports
 from server.config.address import Address
 from server.config.cluster_secret import UnusableSecret
 from server.config.errors import ConfigurationError
 from server.config.topology import load_topology
 from wire.dataclass import dataclass
 
+_LOCALHOST: Final = "127.0.0.1"
 _READY_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.1
 _ASK_SECONDS: Final = 3
@@ -81,7 +82,16 @@ def up(wanted: Wanted, console: Console) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     _require_down(folder)
     _require_secret(folder)
-    planned = _plan(wanted)
+    with ExitStack() as held:
+        planned = _plan(wanted, held)
+        members = _start_all(folder, wanted, planned)
+    _tell_started(console, members, wanted.folder)
+
+
+def _start_all(folder: Path, wanted: Wanted, planned: Sequence[MemberProcess]) -> list[MemberProcess]:
+    """Start the members, wait until they are ready, and return them with their processes. Raises ClusterError; then
+    none of them runs.
+    """
     topology = None
     if wanted.topology is not None:
         topology = files.write_topology(folder, wanted.topology, {member.name: member.mesh for member in planned})
@@ -101,7 +111,7 @@ def up(wanted: Wanted, console: Console) -> None:
             process.wait()
         files.remove(folder)
         raise
-    _tell_started(console, [member for member, _ in started], wanted.folder)
+    return [member for member, _ in started]
 
 
 def _require_down(folder: Path) -> None:
@@ -124,16 +134,16 @@ def _read(folder: Path) -> Cluster | None:
         raise ClusterError(str(error)) from None
 
 
-def _plan(wanted: Wanted) -> list[MemberProcess]:
-    """Return the names, roles and addresses of all members."""
+def _plan(wanted: Wanted, held: ExitStack) -> list[MemberProcess]:
+    """Return the names, roles and addresses of all members. held: keeps the ports reserved until it is closed."""
     names = [(name, "data") for name in _data_members(wanted)] + [(f"l{n}", "lite") for n in range(1, wanted.lite + 1)]
     if len({name for name, _ in names}) < len(names):
         raise ClusterError(f"{wanted.topology}: a node has the name of a lite member: {names[-1][0]}")
-    ports = _free_ports(3 * len(names))
+    ports = iter(reserve_ports(_LOCALHOST, 3 * len(names), held))
     planned: list[MemberProcess] = []
     for name, role in names:
         listen = Address(wanted.listen.host, next(ports)) if planned or not wanted.listen.port else wanted.listen
-        mesh, console = (str(Address("127.0.0.1", next(ports))) for _ in range(2))
+        mesh, console = (str(Address(_LOCALHOST, next(ports))) for _ in range(2))
         planned.append(MemberProcess(name, role, str(listen), mesh, console))
     return planned
 
@@ -145,16 +155,6 @@ def _data_members(wanted: Wanted) -> Sequence[str]:
         return list(load_topology(wanted.topology).members)
     except ConfigurationError as error:
         raise ClusterError(str(error)) from None
-
-
-def _free_ports(count: int) -> Iterator[int]:
-    """Yield distinct free ports. All of them are held until the last one is found."""
-    with ExitStack() as held:
-        probes = [held.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        ports = [int(probe.getsockname()[1]) for probe in probes]
-    return iter(ports)
 
 
 def _start(folder: Path, member: MemberProcess, config: Path) -> subprocess.Popen[bytes]:

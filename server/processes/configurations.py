@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any, Final
 
 from engine.executors.engine_config import PRIVATE
+from server.common.reserved_ports import reserve_ports
 from server.config.address import Address
 from server.config.config import Config
 
@@ -26,15 +27,17 @@ def process_count(config: Config) -> int:
     return len(os.sched_getaffinity(0)) if config.processes == "auto" else config.processes
 
 
-def process_configurations(config: Config) -> list[Config]:
-    """Return the configuration of each process. Blocks on the disk. Raises ValueError for a secret that cannot be used."""
+def process_configurations(config: Config, held: ExitStack) -> list[Config]:
+    """Return the configuration of each process. held: keeps a chosen mesh port reserved for the first process. Blocks on
+    the disk. Raises ValueError for a secret that cannot be used, and OSError if no port is free.
+    """
     count = process_count(config)
     if count == 1:
         return [config]
     config.mesh_secret()
     mesh = Address.parse(config.mesh) if config.in_cluster else Address("127.0.0.1", 0)
     if not mesh.port:
-        mesh = Address(mesh.host, _free_port(mesh.host))
+        mesh = Address(mesh.host, *reserve_ports(mesh.host, 1, held))
     given = config.model_dump(exclude_unset=True)
     shared = _merge(
         given,
@@ -87,10 +90,3 @@ def _share(memory: str, count: int) -> str:
     found = _MEMORY.fullmatch(memory.strip())
     assert found is not None, "the configuration has checked it"
     return f"{float(found[1]) / count:.6f}{found[2]}"
-
-
-def _free_port(host: str) -> int:
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.bind((host, 0))
-        port: int = probe.getsockname()[1]
-        return port

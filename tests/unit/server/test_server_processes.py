@@ -8,7 +8,7 @@ import resource
 import selectors
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -28,18 +28,24 @@ def _config(data: Path, **keys: object) -> Config:
     return Config.model_validate({"data": data, **keys})
 
 
-def test_one_process_has_the_configuration_as_it_is(tmp_path: Path) -> None:
+@pytest.fixture
+def held() -> Iterator[ExitStack]:
+    with ExitStack() as held:
+        yield held
+
+
+def test_one_process_has_the_configuration_as_it_is(tmp_path: Path, held: ExitStack) -> None:
     config = _config(tmp_path)
-    assert process_configurations(config) == [config]
+    assert process_configurations(config, held) == [config]
 
 
 def test_auto_is_a_process_for_each_core(tmp_path: Path) -> None:
     assert process_count(_config(tmp_path, processes="auto")) == len(os.sched_getaffinity(0))
 
 
-def test_processes_are_members_of_one_cluster(tmp_path: Path) -> None:
+def test_processes_are_members_of_one_cluster(tmp_path: Path, held: ExitStack) -> None:
     config = _config(tmp_path, processes=3, memory="6GB", local={"memory": "3GB"}, client_input_mb=300, member="node")
-    first, second, third = process_configurations(config)
+    first, second, third = process_configurations(config, held)
     assert [each.member for each in (first, second, third)] == ["node", "node.2", "node.3"]
     assert second.cluster.seeds == third.cluster.seeds == [first.mesh]
     assert first.mesh_secret() == second.mesh_secret() == third.mesh_secret() != b""
@@ -54,21 +60,25 @@ def test_processes_are_members_of_one_cluster(tmp_path: Path) -> None:
     assert {each.settings["sluice.distribution"] for each in (first, second, third)} == {"off"}
 
 
-def test_processes_with_an_external_master_share_an_application(tmp_path: Path) -> None:
+def test_processes_with_an_external_master_share_an_application(tmp_path: Path, held: ExitStack) -> None:
     config = _config(tmp_path, processes=2, spark={"master": "spark://host:7077"})
-    told = [(each.engine().spark.member, each.engine().spark.allocation) for each in process_configurations(config)]
+    told = [
+        (each.engine().spark.member, each.engine().spark.allocation) for each in process_configurations(config, held)
+    ]
     assert told == [(None, "shared"), (None, "shared")]
     apart = _config(tmp_path, processes=2, member="node", spark={"master": "spark://host:7077", "share": False})
-    told = [(each.engine().spark.member, each.engine().spark.allocation) for each in process_configurations(apart)]
+    told = [
+        (each.engine().spark.member, each.engine().spark.allocation) for each in process_configurations(apart, held)
+    ]
     assert told == [(None, "own"), ("node", "alone")]
 
 
-def test_what_is_given_for_a_cluster_stays(tmp_path: Path) -> None:
+def test_what_is_given_for_a_cluster_stays(tmp_path: Path, held: ExitStack) -> None:
     config = _config(
         tmp_path, processes=2, mesh="127.0.0.1:7999", cluster={"secret": "given", "seeds": ["127.0.0.1:7998"]},
         settings={"TimeZone": "UTC"}, catalog="shared.sqlite", console="127.0.0.1:8999",
     )  # fmt: skip
-    first, second = process_configurations(config)
+    first, second = process_configurations(config, held)
     assert (first.mesh, first.console) == ("127.0.0.1:7999", "127.0.0.1:8999")
     assert second.cluster.seeds == ["127.0.0.1:7999", "127.0.0.1:7998"]
     assert second.cluster.secret == "given"
