@@ -123,7 +123,11 @@ class SimulatedDisk(Disk):
     def let_read(self, log: Path, what: Hashable, read: Callable[[], T]) -> T:
         """Cache the result of reading a log, by the content of its files: a process that starts reads the same files
         again, and all runs begin with equal files.
+
+        Before the newest version is read, others may add one. A given version never changes, and is read under a lock.
         """
+        if what == "newest":
+            self._stage.step("read the log")
         found: T = _READ.get((what, _digest(log)), read)
         return found
 

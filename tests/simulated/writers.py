@@ -400,10 +400,14 @@ class Writers:
 
     @contextmanager
     def _upkeep(self) -> Iterator[None]:
-        """Tolerate errors of background work, which is retried. At the end of the run it must succeed."""
+        """Tolerate errors of background work, which is retried. At the end of the run it must succeed. Nobody has restored
+        the catalog, so that no log may seem to be newer.
+        """
         try:
             yield
         except (SqlError, OSError) as error:
+            if isinstance(error, DataCorrupted) and "newer than the catalog" in str(error):
+                raise
             self._stage.note("upkeep fails:", type(error).__name__)
 
     def _compact(self, name: str) -> None:

@@ -32,6 +32,12 @@ _VISIBLE: Final = "engine.catalog.store.visible_catalog"
 _UNCOMMITTED: Final = "engine.catalog.store.uncommitted_files"
 _TABLES: Final = "engine.storage.tables"
 _VACUUM: Final = "engine.catalog.store.sweep"
+_LOG: Final = "        newest = readable_version(self._database, Path(table.path), table.storage.version)\n"
+_ASKED: Final = "        # The catalog is asked after the log: what other transactions commit meanwhile is in both.\n"
+_LOG_THEN_CATALOG: Final = f"{_LOG}{_ASKED}        if newest.published.number > self._database.version():"
+_CATALOG_THEN_LOG: Final = (
+    f"        number = self._database.version()\n{_LOG}        if newest.published.number > number:"
+)
 
 FAULTS: Final = (
     Fault(
@@ -209,6 +215,12 @@ FAULTS: Final = (
         "",
     ),
     Fault("VACUUM takes what is decided", _VACUUM, "        named |= _decided_paths(table, decisions)\n", ""),
+    Fault(
+        "VACUUM compares the log with an older catalog",
+        _VACUUM,
+        _LOG_THEN_CATALOG,
+        _CATALOG_THEN_LOG,
+    ),
     Fault(
         "nobody touches what is under way",
         "engine.storage.in_flight_files",

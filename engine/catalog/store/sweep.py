@@ -110,7 +110,7 @@ class Vacuum:
             if location in known:
                 table = known[location]
                 nobodys = [file for file in found.get(location, ()) if str(Path(table.path, file.path)) not in underway]
-                yield self._sweep(table, nobodys, snapshot.version, decisions)
+                yield self._sweep(table, nobodys, decisions)
                 _remove_empty(areas[location])
 
     def strays(self) -> Strays:
@@ -137,10 +137,10 @@ class Vacuum:
         """
         return self._database.decisions(), self._database.load()
 
-    def _sweep(self, table: Table, found: Sequence[Found], number: int, decisions: Sequence[Decision]) -> Swept:
+    def _sweep(self, table: Table, found: Sequence[Found], decisions: Sequence[Decision]) -> Swept:
         assert table.storage is not None, "a stored table"
         location, folder = table.storage.location, Path(table.path)
-        named = self._named_paths(table, number)
+        named = self._named_paths(table)
         named |= _decided_paths(table, decisions)
         left = len(named)
         named |= set(_taken_away(folder, self._before))
@@ -149,14 +149,14 @@ class Vacuum:
             _unlink(folder / file.path)
         return Swept(location, len(dead), sum(file.size for file in dead), left)
 
-    def _named_paths(self, table: Table, number: int) -> set[str]:
-        """Return the paths that the catalog and Delta's log name. number: of the catalog's last commit. Raises
-        DataCorrupted if the log has a later one: a catalog that was restored from an earlier time does not know which
-        files are dead.
+    def _named_paths(self, table: Table) -> set[str]:
+        """Return the paths that the catalog and Delta's log name. Raises DataCorrupted if the log has a later decision
+        than the catalog: a catalog that was restored from an earlier time does not know which files are dead.
         """
         assert table.storage is not None, "a stored table"
         newest = readable_version(self._database, Path(table.path), table.storage.version)
-        if newest.published.number > number:
+        # The catalog is asked after the log: what other transactions commit meanwhile is in both.
+        if newest.published.number > self._database.version():
             raise DataCorrupted(
                 f'the log of the table in "{table.path}" is newer than the catalog',
                 hint="Where the catalog was restored from a copy, restore the tables' folder from one of the same time.",

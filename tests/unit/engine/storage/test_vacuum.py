@@ -224,6 +224,19 @@ def test_a_catalog_of_yesterday_removes_nothing(store: CatalogStore, catalog: Se
     assert on_disk(table(catalog)) == before
 
 
+def test_what_others_publish_meanwhile_is_no_later_catalog(store: CatalogStore, catalog: SessionCatalog) -> None:
+    created(catalog, "u")
+    insert(catalog, 1)
+    insert(catalog, 1, name="u")
+    locations = [each.storage.location for each in (table(catalog), table(catalog, "u")) if each.storage is not None]
+    vacuum = store.vacuum(locations, HOUR)
+    assert next(vacuum).left == 1
+    insert(catalog, 2, name="u")
+    store.publish()
+    next(vacuum)
+    assert values(catalog, "u") == [1, 2]
+
+
 # -- folders ---------------------------------------------------------------------------------------------------------
 
 
