@@ -291,8 +291,9 @@ class Log:
         self.refresh()
         return True
 
-    def commit(self, number: int, added: Sequence[DataFile], removed: Collection[str]) -> bool:
-        """Write decisions up to `number`. Returns False if another publisher wrote to the log meanwhile.
+    def commit(self, number: int, added: Sequence[DataFile], removed: Collection[str]) -> None:
+        """Write decisions up to `number`, unless another publisher writes to the log meanwhile: `published_version` then
+        says what is in it.
 
         Raises DataCorrupted if a file to be removed is not in the table, or one to be added is.
         """
@@ -319,7 +320,7 @@ class Log:
             )
         except CommitFailedError:
             self.refresh()
-            return False
+            return
         except (DeltaError, OSError) as error:
             raise IoError(f'could not write to the log of the table in "{self._folder}": {error}') from error
         self.refresh()
@@ -327,7 +328,6 @@ class Log:
         # The catalog pins this version next, and readers then find it in the cache. It is cached only once it is durable: a version
         # that a power failure loses is made again with other files.
         _ = self.files
-        return True
 
     def make_durable(self) -> None:
         """Make the version in `published_version` durable, and all before it, whoever wrote them. Raises IoError."""

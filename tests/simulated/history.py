@@ -35,7 +35,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import pyarrow.parquet as pq
 
@@ -62,6 +62,10 @@ class WrittenFile:
     checksum: int
     numbers: tuple[int, ...]
 
+    def has_only(self, numbers: Iterable[int]) -> bool:
+        """Return whether it has no other rows than these."""
+        return set(numbers).issuperset(self.numbers)
+
 
 class Request(NamedTuple):
     """A client's request to commit. queue: the member's queue. number: increases with each request. newest: the
@@ -82,6 +86,7 @@ class Transaction:
     kept: numbers of rows that are in no file yet, by folder.
     guarded: files that must exist when it commits, by folder.
     defines: whether it changes a definition.
+    names: of the tables that it creates, drops, or gives another name.
     version: the version of its commit, once the catalog database has made it.
     repeatable: whether all its statements must see the same version.
     request: set when its client asks to commit.
@@ -93,6 +98,7 @@ class Transaction:
     kept: dict[str, list[int]] = field(default_factory=dict)
     guarded: dict[str, set[str]] = field(default_factory=dict)
     defines: bool = False
+    names: set[str] = field(default_factory=set)
     version: int | None = None
     repeatable: bool = False
     #: The version that its latest statement saw, and that its first one did.
@@ -109,9 +115,42 @@ class Transaction:
         """Whether it has only appended rows that its commit writes."""
         return any(self.kept.values()) and not (self.added or self.removed or self.bases or self.guarded)
 
-    def locations(self) -> set[str]:
-        """The folders of the tables that it depends on."""
-        return {*self.bases, *self.added, *self.removed, *self.kept, *self.guarded}
+    def depends(self) -> set[str]:
+        """The folders, and the names, of the tables that it depends on."""
+        return {*self.bases, *self.added, *self.removed, *self.kept, *self.guarded, *self.names}
+
+    def intent(self) -> Transaction:
+        """Return a copy of the changes that it intends so far."""
+        return Transaction(
+            bases=dict(self.bases),
+            added=_copy(self.added),
+            removed=_copy(self.removed),
+            kept=_copy(self.kept),
+            guarded=_copy(self.guarded),
+            defines=self.defines,
+            names=set(self.names),
+        )
+
+    def roll_back(self, to: Transaction, contents: Mapping[tuple[str, str], WrittenFile]) -> Transaction:
+        """Take back the changes since a savepoint. Returns the files and rows that must not be left of them. to: the intent
+        at the savepoint. contents: of all files.
+
+        Rows that were kept at the savepoint may have been written since, into files that have no other rows.
+        """
+        added, kept = _copy(to.added), _copy(to.kept)
+        for location, numbers in to.kept.items():
+            files = {path for path in self.added.get(location, ()) if contents[location, path].has_only(numbers)}
+            if files:
+                added.setdefault(location, set()).update(files)
+                del kept[location]
+        gone = Transaction(
+            added={location: paths - added.get(location, set()) for location, paths in self.added.items()},
+            kept={location: _without(numbers, kept.get(location, ())) for location, numbers in self.kept.items()},
+        )
+        self.added, self.kept = added, kept
+        self.bases, self.removed, self.guarded = to.bases, to.removed, to.guarded
+        self.defines, self.names = to.defines, to.names
+        return gone
 
 
 @dataclass(frozen=True)
@@ -164,7 +203,7 @@ class History:
         self._apply(version, changes)
 
     def _apply(self, version: int, changes: Sequence[AnyChange]) -> None:
-        state = dict(self._states[self.newest])
+        state, dropped = dict(self._states[self.newest]), dict[str, frozenset[str]]()
         touched = self._touched[version] = {}
         for change in changes:
             if isinstance(change, DataChange):
@@ -173,9 +212,10 @@ class History:
                 before = touched.get(location, Touched(defined=False, removed=_NOTHING))
                 touched[location] = Touched(before.defined, before.removed.union(change.files.removed))
             elif isinstance(change, Change):
+                touched[change.key[1]] = Touched(defined=True, removed=_NOTHING)
                 if (folder := _folder(change.before)) is not None:
                     touched[folder] = Touched(defined=True, removed=_NOTHING)
-                _define(state, change)
+                _define(state, change, dropped)
         self._states[version] = state
         self.newest = version
 
@@ -256,7 +296,7 @@ class History:
     def _has_conflict(self, transaction: Transaction) -> bool:
         assert transaction.began is not None, "it has made a statement"
         since = [self._touched.get(version, {}) for version in range(transaction.began + 1, self.newest + 1)]
-        for location in transaction.locations():
+        for location in transaction.depends():
             found = [touched[location] for touched in since if location in touched]
             needed = transaction.removed.get(location, set()) | transaction.guarded.get(location, set())
             if any(each.defined or needed & each.removed for each in found) or (
@@ -280,6 +320,18 @@ class History:
             raise Violation(f"a reader of version {version} lacks {lacks} files and has {extra} that are not its own")
 
 
+Values = TypeVar("Values", set[str], list[int])
+
+
+def _copy(by_folder: Mapping[str, Values]) -> dict[str, Values]:
+    return {folder: values.copy() for folder, values in by_folder.items()}
+
+
+def _without(numbers: Iterable[int], others: Iterable[int]) -> list[int]:
+    excluded = set(others)
+    return [number for number in numbers if number not in excluded]
+
+
 def read_file(path: Path) -> WrittenFile:
     """Read a complete file."""
     # `read_table` takes five times as long, for what it prepares to read many files.
@@ -297,12 +349,13 @@ def _apply_change(files: frozenset[str], change: FileChange) -> frozenset[str]:
     return (files | added) - removed
 
 
-def _define(state: dict[str, frozenset[str]], change: Change) -> None:
+def _define(state: dict[str, frozenset[str]], change: Change, dropped: dict[str, frozenset[str]]) -> None:
+    """dropped: the files of tables that earlier changes have removed, which may be put again under another name."""
     before, after = _folder(change.before), _folder(change.after)
     if before is not None and before != after:
-        del state[before]
+        dropped[before] = state.pop(before)
     if after is not None:
-        state.setdefault(after, _NOTHING)
+        state.setdefault(after, dropped.get(after, _NOTHING))
 
 
 def _folder(relation: object) -> str | None:

@@ -39,11 +39,18 @@ from wire.errors import DataCorrupted, DiskFull, IoError, SerializationFailure, 
 from wire.types import pg_types as t
 
 TABLES: Final = ("t", "u")
+#: A table that clients create and drop.
+_BRIEF_TABLE: Final = "v"
+_SPARE_NAME: Final = "w"
+_DEFINITIONS: Final = ("move", "column", "swap", "create")
 COLUMNS: Final = (TableColumn("a", st.of(t.INT4), 1), TableColumn("b", st.of(t.TEXT), 2))
 #: The error of a commit that conflicts with another one, which may always happen.
 _CONFLICTS: Final = (SerializationFailure, UndefinedTable)
 #: What may be told while the disk is bad, or where so much time has passed that the folder of a table is gone.
 _EXCUSED: Final = (DiskFull, IoError, DataCorrupted)
+#: The probability that a statement comes after statements behind a savepoint, and that these are rolled back.
+_SAVEPOINTS: Final = 0.2
+_ROLLED_BACK: Final = 0.7
 #: What is removed after that many seconds, and may still be read until then.
 RETENTION: Final = 3600.0
 
@@ -66,7 +73,7 @@ class Writers:
     #: The kinds of statements, as often as they are to be chosen.
     kinds: ClassVar[Sequence[str]] = (
         "keep", "keep", "keep", "keep", "append", "append", "read", "delete", "replace", "replace", "key", "area", "move", "column",
-        "lock", "reference", "parent",
+        "lock", "reference", "parent", "swap", "create",
     )  # fmt: skip
     #: ... of clients that commit after each statement, which is what makes groups.
     brief_kinds: ClassVar[Sequence[str]] = (
@@ -107,6 +114,8 @@ class Writers:
         kinds = self.brief_kinds if brief else self.kinds
         try:
             for _ in range(chance.choice((1, 1, 2, 3)) if catalog.in_transaction and not brief else 1):
+                if catalog.in_transaction and not brief and chance.random() < _SAVEPOINTS:
+                    self._after_savepoint(catalog, transaction, begun)
                 self._statement(catalog, transaction, chance.choice(kinds), begun)
             self._finish_reads()
             if not catalog.in_transaction or self._end(catalog, transaction):
@@ -121,6 +130,18 @@ class Writers:
             self._excuse(error, begun)
             self._finish_reads()
             catalog.rollback()
+
+    def _after_savepoint(self, catalog: SessionCatalog, transaction: Transaction, begun: int) -> None:
+        """Run SAVEPOINT, statements, and mostly ROLLBACK TO."""
+        chance = self._stage.chance
+        token, intent = catalog.savepoint(), transaction.intent()
+        for _ in range(chance.choice((1, 2))):
+            self._statement(catalog, transaction, chance.choice(self.kinds), begun)
+        if chance.random() < _ROLLED_BACK:
+            self._finish_reads()
+            self._stage.note("rolls back to a savepoint")
+            catalog.rollback_to(token)
+            self._require_nothing_left(transaction.roll_back(intent, self._history.contents))
 
     def _end(self, catalog: SessionCatalog, transaction: Transaction) -> bool:
         """Run COMMIT, or sometimes ROLLBACK. Returns whether the client receives the report that it has committed."""
@@ -171,7 +192,7 @@ class Writers:
         if kind in ("delete", "replace", "parent") and catalog.in_transaction:
             catalog.claims.claim(self._table(catalog, name))
             self._store.refresh()
-        with catalog.one_state() if kind in ("move", "column") else nullcontext():
+        with catalog.one_state() if kind in _DEFINITIONS else nullcontext():
             table = self._read_table(catalog, transaction, name, told)
             self._stage.note("statement:", kind, name)
             self._perform(catalog, transaction, table, kind, begun)
@@ -205,6 +226,10 @@ class Writers:
                 self._replace(catalog, transaction, table, anew=False)
             case "column":
                 self._add_column(catalog, transaction, table)
+            case "swap":
+                self._swap_names(catalog, transaction, table)
+            case "create":
+                self._create_or_drop(catalog, transaction)
             case _:
                 self._replace(catalog, transaction, table, anew=kind == "replace")
 
@@ -263,6 +288,7 @@ class Writers:
         base = self._version(catalog, transaction)
         transaction.defines = True
         moved = catalog.tables.rewrite_table(table, table)
+        self._pause("the rows of a table are rewritten")
         assert moved.storage is not None, "a stored table"
         transaction.bases.setdefault(table.storage.location, base)
         transaction.bases[moved.storage.location] = OWN
@@ -281,6 +307,36 @@ class Writers:
         column = TableColumn(f"c{number}", st.of(t.INT4), number, stored=f"c{self._stage.chance.randrange(1 << 30)}")
         transaction.bases.setdefault(table.storage.location, base)
         catalog.objects.put(replace(table, columns=(*table.columns, column)), replacing=True)
+
+    def _swap_names(self, catalog: SessionCatalog, transaction: Transaction, table: Table) -> None:
+        """Run ALTER TABLE RENAME so that both tables have the other's name. It depends on no rows."""
+        if not catalog.in_transaction:
+            return
+        other = self._read_table(catalog, transaction, _other(table.name), 0)
+        transaction.defines = True
+        transaction.names |= {table.name, other.name, _SPARE_NAME}
+        for name, to in ((table.name, _SPARE_NAME), (other.name, table.name), (_SPARE_NAME, other.name)):
+            present = self._table(catalog, name)
+            catalog.objects.remove(present)
+            catalog.objects.put(replace(present, name=to))
+
+    def _create_or_drop(self, catalog: SessionCatalog, transaction: Transaction) -> None:
+        """Run CREATE TABLE AS, or DROP TABLE if the table exists."""
+        if not catalog.in_transaction:
+            return
+        present = catalog.current().resolve(None, _BRIEF_TABLE, ("public",))
+        transaction.defines = True
+        transaction.names.add(_BRIEF_TABLE)
+        if isinstance(present, Table):
+            assert present.storage is not None, "a stored table"
+            transaction.added.pop(present.storage.location, None)
+            catalog.objects.remove(present)
+            return
+        made = catalog.tables.create_table(
+            Table(catalog.objects.new_oid(), "public", _BRIEF_TABLE, COLUMNS, "parquet", "", ())
+        )
+        self._pause("the rows of a new table are made")
+        self._change(catalog, transaction, made, self._stage_files(made), (), appends_only=True)
 
     def _keep(self, catalog: SessionCatalog, transaction: Transaction, table: Table) -> None:
         """INSERT a few rows that depend on nothing. They are in no file until the next statement or the commit."""

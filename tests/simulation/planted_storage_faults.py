@@ -30,6 +30,8 @@ _WHOLE_OR_MISSING: Final = """if (change.whole and not _same_files(present, chan
     ):"""
 _VISIBLE: Final = "engine.catalog.store.visible_catalog"
 _UNCOMMITTED: Final = "engine.catalog.store.uncommitted_files"
+_PENDING: Final = "engine.catalog.store.pending_changes"
+_TRANSACTION: Final = "engine.catalog.store.transaction"
 _TABLES: Final = "engine.storage.tables"
 _VACUUM: Final = "engine.catalog.store.sweep"
 _LOG: Final = "        newest = readable_version(self._database, Path(table.path), table.storage.version)\n"
@@ -215,6 +217,30 @@ FAULTS: Final = (
         "",
     ),
     Fault("VACUUM takes what is decided", _VACUUM, "        named |= _decided_paths(table, decisions)\n", ""),
+    Fault(
+        "rows are added to what was rolled back",
+        _PENDING,
+        "        self._kept = {}\n        self._kept_bytes = sum(",
+        "        self._kept_bytes = sum(",
+    ),
+    Fault(
+        "rows after a savepoint join those before it",
+        _TRANSACTION,
+        "        self.pending.close_kept()\n        return self.mark()",
+        "        return self.mark()",
+    ),
+    Fault(
+        "ROLLBACK TO leaves files",
+        _TRANSACTION,
+        "        self._visible.forget_changes()\n        take_back(self._store.tables, changes, made)",
+        "        self._visible.forget_changes()",
+    ),
+    Fault(
+        "the files of a renamed table are another's",
+        "engine.catalog.store.difference",
+        "if place is not None and _location(known.relations.get(place)) == location:",
+        "if place is not None:",
+    ),
     Fault(
         "VACUUM compares the log with an older catalog",
         _VACUUM,

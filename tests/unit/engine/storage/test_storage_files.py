@@ -165,7 +165,9 @@ def test_delta_takes_the_statistics_for_what_they_are(tmp_path: Path) -> None:
     folder = tmp_path / "t"
     delta.create(folder, columns(*types))
     files = written(folder, types, [[5], [exact], [19_000], _micros(1_700_000_000_123_456), instants, ["x" * 50]])
-    assert delta.Log(str(folder)).commit(7, files, ())
+    log = delta.Log(str(folder))
+    log.commit(7, files, ())
+    assert log.published_version.number == 7
     actions = pa.table(DeltaTable(folder).get_add_actions(flatten=True)).to_pylist()[0]
     assert (actions["min.c1"], actions["max.c1"], actions["null_count.c1"]) == (5, 5, 0)
     assert actions["min.c3"].isoformat() == "2022-01-08"

@@ -114,7 +114,8 @@ def test_what_was_published_and_is_not_pinned_stays(store: CatalogStore, catalog
     store.publish()
     (added,) = staged(table(catalog), [5])
     log = delta.Log(table(catalog).path)
-    assert log.commit(store.snapshot.version, [added], ())
+    log.commit(store.snapshot.version, [added], ())
+    assert log.published_version.number == store.snapshot.version
     path = Path(table(catalog).path) / added.path
     del added
     age(store.tables)
@@ -229,7 +230,7 @@ def test_what_others_publish_meanwhile_is_no_later_catalog(store: CatalogStore, 
     insert(catalog, 1)
     insert(catalog, 1, name="u")
     locations = [each.storage.location for each in (table(catalog), table(catalog, "u")) if each.storage is not None]
-    vacuum = store.vacuum(locations, HOUR)
+    vacuum = iter(store.vacuum(locations, HOUR))
     assert next(vacuum).left == 1
     insert(catalog, 2, name="u")
     store.publish()
