@@ -32,6 +32,7 @@ _VISIBLE: Final = "engine.catalog.store.visible_catalog"
 _UNCOMMITTED: Final = "engine.catalog.store.uncommitted_files"
 _PENDING: Final = "engine.catalog.store.pending_changes"
 _TRANSACTION: Final = "engine.catalog.store.transaction"
+_IN_FLIGHT: Final = "engine.storage.in_flight_files"
 _TABLES: Final = "engine.storage.tables"
 _VACUUM: Final = "engine.catalog.store.sweep"
 _LOG: Final = "        newest = readable_version(self._database, Path(table.path), table.storage.version)\n"
@@ -241,6 +242,19 @@ FAULTS: Final = (
         "if place is not None and _location(known.relations.get(place)) == location:",
         "if place is not None:",
     ),
+    Fault("VACUUM takes the folder of a table that is not committed", _VACUUM, "| dropped | underway", "| dropped"),
+    Fault(
+        "the folder of a table is not protected while it is made",
+        _IN_FLIGHT,
+        "        return founded.union(",
+        "        return set().union(",
+    ),
+    Fault(
+        "the folders of a session's new tables are not protected",
+        _IN_FLIGHT,
+        "return founded.union(*(session.own_folders() for session in sessions))",
+        "return founded",
+    ),
     Fault(
         "VACUUM compares the log with an older catalog",
         _VACUUM,
@@ -249,7 +263,7 @@ FAULTS: Final = (
     ),
     Fault(
         "nobody touches what is under way",
-        "engine.storage.in_flight_files",
+        _IN_FLIGHT,
         "                disk.current_disk().touch(path)",
         "                pass",
     ),
