@@ -1,21 +1,29 @@
 """Types that are carried as other types: their comparisons, which are those of the carrier, casts from and to text,
-and money's arithmetic.
+money's arithmetic, and the constructor of points.
 
 Casts that have to read or write a value exist in the local engine only (`engine.executors.local.whole_values`). So do
 the order of tsvectors and of tsqueries, and the equality of tsqueries (`engine.executors.local.sort_keys`).
 
-Source: PostgreSQL 15, pg_operator, pg_cast; cash.c.
+Source: PostgreSQL 15, pg_operator, pg_cast; cash.c, geo_ops.c (construct_point, point_out).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
 
 from engine.common.sql_type import numeric
+from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Function
-from engine.sql.functions.building import NOTHING, agg, cast, op
+from engine.sql.functions.building import NOTHING, agg, cast, fn, op
+from engine.sql.functions.textual import as_text
+from engine.sql.functions.trees import both, sql
 from wire.types import pg_types as t
+
+if TYPE_CHECKING:
+    from engine.plan_ir.expr import AggregateCall, Call
 
 _EQUALITY: Final = ("=", "<>")
 _ALL: Final = (*_EQUALITY, "<", "<=", ">", ">=")
@@ -97,4 +105,15 @@ def _money() -> Iterator[Function]:
     yield cast(t.NUMERIC, money, "CAST(round($1 * 100, 0) AS BIGINT)", context="assignment")
 
 
-ROWS: tuple[Function, ...] = (*_comparisons(), *_texts(), *_money())
+def _make_point(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """Build a point's text from its coordinates. Of a null coordinate it is null."""
+    x, y = (as_text(engine, tree, arg) for tree, arg in zip(args, call.args, strict=True))
+    return sql(engine, "'(' || $1 || ',' || $2 || ')'", x, y)
+
+
+ROWS: tuple[Function, ...] = (
+    *_comparisons(),
+    *_texts(),
+    *_money(),
+    fn("point", (t.FLOAT8, t.FLOAT8), t.POINT, **both(_make_point)),
+)

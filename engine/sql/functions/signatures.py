@@ -609,6 +609,7 @@ pg_typeof (any)=regtype
 phraseto_tsquery (regconfig,text)=tsquery (text)=tsquery
 pi ()=float8
 plainto_tsquery (regconfig,text)=tsquery (text)=tsquery
+point (box)=point (circle)=point (float8,float8)=point (lseg)=point (polygon)=point
 popen (path)=path
 position (bit,bit)=int4 (bytea,bytea)=int4 (text,text)=int4
 pow (float8,float8)=float8 (numeric,numeric)=numeric

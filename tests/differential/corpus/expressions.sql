@@ -57,3 +57,5 @@ select count(*) from (select (random() * 2)::int::numeric not in (0, 1.0, 2) as 
 select count(*) from nation where case floor(random() * 2)::int when 0 then n_name > '' when 1 then true else false end;
 select count(*) from (select case (random() * 2)::int when 0 then count(*) when 1 then (select 7) else n_regionkey end as x from nation group by n_regionkey) q where x is null; -- refused: spark
 select case random() when '2024-01-01' then 1 end;
+-- points of their coordinates
+select n, point(n, n / 4.0), point(null, n) is null, point(1e20, n)::text from generate_series(-1, 2) n order by 1;

@@ -20,6 +20,8 @@ select '5'::money > '1'::money;
 select sum(m), max(m) from (values ('1.10'::money), ('2.20'::money)) v(m);
 select 'abc'::money;
 select '(1,2)'::point, '1,2'::point, '( 1.50 , -2e10 )'::point, '(1e20,1e-7)'::point;
+select point(1.5, 2), point(null, 1), point('nan', '-inf'), array[point(1e20, 1e-7), '3,4'], pg_typeof(point(1, 2)), point('1,2'::text);
+select point(1);
 select '[(1,2),(3,4)]'::lseg, '((1,2),(3,4))'::lseg, '1,2,3,4'::lseg, '(1,2),(3,4)'::box, '((3,4),(1,2))'::box;
 select '((1,2),(3,4))'::path, '[(1,2),(3,4),(5,6)]'::path, '1,2,3,4'::path, '((0,0),(1,1),(2,0))'::polygon, '<(1,2),3>'::circle, '((1,2),3)'::circle, '{1,2,3}'::line, '[(0,0),(1,1)]'::line;
 select 'x'::point;
