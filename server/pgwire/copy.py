@@ -8,6 +8,7 @@ Source: PostgreSQL 15, 55.2.6 "COPY Operations"; copyfromparse.c (CopyGetData).
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from engine.statements.copy.copied_files import CopiedFiles
@@ -45,8 +46,16 @@ class ClientRows:
         self._exchange = exchange
         self._done = False
 
-    async def next_piece(self) -> bytes | None:
+    async def next_piece(self, pause: float | None = None) -> bytes | None:
+        try:
+            async with asyncio.timeout(pause):
+                return await self._next_data()
+        except TimeoutError:
+            return b""
+
+    async def _next_data(self) -> bytes | None:
         while not self._done:
+            # A message that arrives together with a timeout stays in the stream.
             match await self._exchange.stream.next_event():
                 case m.CopyData(data=data):
                     return data

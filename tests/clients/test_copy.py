@@ -250,3 +250,23 @@ async def test_messages(sluice: LocalMember, postgres: PostgresServer, name: str
     ours = await _told(sluice.port, "tester", "sluice", SCRIPTS[name])
     theirs = await _told(postgres.port, "postgres", "postgres", SCRIPTS[name])
     assert ours == theirs
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("form", ["text", "binary"])
+async def test_an_error_is_told_to_a_client_that_pauses(
+    sluice: LocalMember, postgres: PostgresServer, form: str
+) -> None:
+    """The rows that have arrived are checked, however few they are: the client has not said that it is done."""
+    good, wrong = b"\0\1\0\0\0\4\0\0\0\1", b"\0\1\xff\xff\xff\xff"
+    data = b"1\n\\N\n" if form == "text" else b"PGCOPY\n\xff\r\n\0" + bytes(8) + good + wrong
+    found = []
+    for port, user, database in ((sluice.port, "tester", "sluice"), (postgres.port, "postgres", "postgres")):
+        async with raw_to("127.0.0.1", port) as client:
+            client.startup(user=user, database=database)
+            await client.until("Z")
+            client.query("create temporary table t (a int not null)")
+            await client.until("Z")
+            client.query(f"copy t from stdin (format {form})").message("d", data)
+            found.append(await client.until("Z"))
+    assert found == [["G", "E", "Z"]] * 2

@@ -12,8 +12,10 @@ from hypothesis import strategies as some
 
 from engine.common import sql_type as st
 from engine.statements.copy import casts
+from wire.copy.binary import BinaryReader
 from wire.copy.options import Layout
 from wire.copy.reader import RowReader
+from wire.copy.text_columns import Block
 from wire.types import pg_types as t
 from wire.types.carriers import carrier
 from wire.types.input import InputSettings, parse_text
@@ -42,10 +44,16 @@ _PIECES = (
 )
 
 
-def read(layout: Layout, data: bytes, width: int, size: int) -> list[tuple[Any, Any]]:
-    """Every row with its line; and the error behind them."""
-    reader = RowReader(layout, "t", [f"c{i}" for i in range(width)], "UTF8")
-    blocks = [block for i in range(0, len(data), size) for block in reader.feed(data[i : i + size])]
+def read(layout: Layout, data: bytes, width: int, size: int, *, pauses: bool = False) -> list[tuple[Any, Any]]:
+    """Every row with its line; and the error behind them. pauses: the client pauses after each piece."""
+    return _rows_of(RowReader(layout, "t", [f"c{i}" for i in range(width)], "UTF8"), data, size, pauses=pauses)
+
+
+def _rows_of(reader: RowReader | BinaryReader, data: bytes, size: int, *, pauses: bool) -> list[tuple[Any, Any]]:
+    blocks: list[Block] = []
+    for i in range(0, len(data), size):
+        blocks += reader.feed(data[i : i + size])
+        blocks += reader.flush() if pauses else ()
     found: list[tuple[Any, Any]] = []
     for block in (*blocks, *reader.finish()):
         rows = zip(*(column.to_pylist() for column in block.columns), strict=True)
@@ -66,6 +74,37 @@ def test_plain_rows_are_what_the_exact_reader_makes_of_them(layout: Layout, text
     # A column that is not there keeps the reader from the fast way, and means nothing else.
     exact = replace(layout, force_not_null=frozenset((99,)))
     assert read(layout, data, width, 1 << 20) == read(exact, data, width, 1 << 20)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    some.sampled_from((*LAYOUTS, replace(CSV, header="present"), Layout(header="match"))),
+    some.lists(some.sampled_from(_PIECES), max_size=24).map("".join),
+    some.integers(1, 3),
+    some.integers(1, 9),
+)
+def test_rows_do_not_depend_on_pauses(layout: Layout, text: str, width: int, size: int) -> None:
+    data = text.encode()
+    assert read(layout, data, width, size, pauses=True) == read(layout, data, width, 1 << 20)
+
+
+_HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_FIELDS = (b"\0\2", b"\0\0\0\1x", b"\0\0\0\2yz", b"\xff\xff\xff\xff", b"\xff\xff\xff\xfe", b"\xff\xff", b"\0\3")
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    some.lists(some.sampled_from((b"\0\2\0\0\0\1x\0\0\0\2yz", *_FIELDS)), max_size=12).map(b"".join),
+    some.integers(1, 40),
+    some.sampled_from((bytes(0), b"\0\0\0\0\0\0\0\3abc")),
+)
+def test_binary_rows_do_not_depend_on_pauses(rows: bytes, size: int, extension: bytes) -> None:
+    data = _HEAD[: len(_HEAD) - len(extension[:8])] + extension + rows
+
+    def found(size: int, *, pauses: bool) -> list[tuple[Any, Any]]:
+        return _rows_of(BinaryReader("t", ("a", "b")), data, size, pauses=pauses)
+
+    assert found(size, pauses=True) == found(1 << 20, pauses=False)
 
 
 _TYPES = [

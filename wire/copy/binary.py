@@ -54,15 +54,18 @@ class BinaryReader:
             if len(self._held) >= self._wanted:
                 yield from self._blocks(final=False)
 
+    def flush(self) -> Iterator[Block]:
+        """Yield the complete rows, even if they are few, unless a long row has begun: it would be searched each time."""
+        if len(self._held) < BLOCK_BYTES:
+            yield from self._blocks(final=False)
+
     def finish(self) -> Iterator[Block]:
         """Yield the remaining rows: no more bytes will come."""
         yield from self._blocks(final=True)
 
     def _blocks(self, *, final: bool) -> Iterator[Block]:
-        if self._over:
+        if self._over or not (self._begun or self._begin(final=final)):
             return
-        if not self._begun:
-            self._begin()
         data = bytes(self._held)
         starts, consumed = (np.empty(0, np.int64), 0) if self._ended else self._row_starts(data)
         columns = self._columns(data, starts)
@@ -74,9 +77,13 @@ class BinaryReader:
             self._over = error is not None
             yield Block(columns, len(starts), lambda row: (first + row + 1, None), lambda: first + 1, error)
 
-    def _begin(self) -> None:
-        """Read the header that stands before the rows. Raises BadCopyFileFormat."""
+    def _begin(self, *, final: bool) -> bool:
+        """Read the header that stands before the rows. Returns False if its end may still come. Raises
+        BadCopyFileFormat.
+        """
         held = self._held
+        if not final and len(held) < _HEADER_BYTES:
+            return False
         if not held.startswith(SIGNATURE):
             raise BadCopyFileFormat("COPY file signature not recognized")
         if len(held) < _HEADER_BYTES:
@@ -90,9 +97,12 @@ class BinaryReader:
         if more < 0:
             raise BadCopyFileFormat("invalid COPY file header (missing length)")
         if len(held) < _HEADER_BYTES + more:
+            if not final:
+                return False
             raise BadCopyFileFormat("invalid COPY file header (wrong length)")
         del held[: _HEADER_BYTES + more]
         self._begun = True
+        return True
 
     # -- rows ----------------------------------------------------------------------------------------------------
 

@@ -61,6 +61,11 @@ class RowReader:
             if len(self._held) >= self._wanted:
                 yield from self._blocks(final=False)
 
+    def flush(self) -> Iterator[Block]:
+        """Yield the complete rows, even if they are few, unless a long row has begun: it would be searched each time."""
+        if not self._over and len(self._held) < BLOCK_BYTES:
+            yield from self._blocks(final=False)
+
     def finish(self) -> Iterator[Block]:
         """Yield the remaining rows: no more bytes will come."""
         if not self._over:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
@@ -42,6 +42,9 @@ from wire.types.text_settings import InputSettings
 
 T = TypeVar("T")
 
+#: Seconds without data from the client after which the rows that have arrived are a block, however few they are: errors
+#: in them are then reported while the client is still busy with the next ones.
+_PAUSE: Final = 0.05
 #: The number of blocks whose lines can still be shown: the one that is being written, and those read ahead of it.
 _REMEMBERED: Final = 4
 
@@ -67,6 +70,14 @@ class Runs(Protocol):
     def in_pool(self, call: Callable[[], T]) -> Awaitable[T]:
         """Run a call of some tens of milliseconds on a thread."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Received:
+    """Bytes that the client has sent. paused: whether it has sent nothing more for a while."""
+
+    pieces: Sequence[bytes | memoryview]
+    paused: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,35 +204,43 @@ class CopiedRows:
             # Its result and its error are dropped: another error is reported.
             await stop_task(following)
 
-    async def _next_block(self) -> list[bytes | memoryview] | None:
-        """Read about a block's worth of what the client sends; None at the end."""
+    async def _next_block(self) -> _Received | None:
+        """Read about a block's worth of what the client sends, less if it pauses; None at the end."""
         pieces: list[bytes | memoryview] = []
-        size = 0
+        size, paused = 0, False
         while size < BLOCK_BYTES:
             piece: bytes | memoryview | None = self._rest
             self._rest = None
             if piece is None:
-                piece = await self._source.next_piece()
+                piece = await self._source.next_piece(_PAUSE if pieces else None)
             if piece is None:
+                break
+            if not piece and pieces:
+                paused = True
                 break
             if len(piece) > BLOCK_BYTES:
                 piece, self._rest = memoryview(piece)[:BLOCK_BYTES], memoryview(piece)[BLOCK_BYTES:]
             pieces.append(piece)
             size += len(piece)
         self._progress.bytes += size
-        return pieces or None
+        return _Received(pieces, paused) if pieces else None
 
-    def _taken_apart(self, data: list[bytes | memoryview] | None) -> _Taken:
+    def _taken_apart(self, data: _Received | None) -> _Taken:
         """Split bytes into blocks. data: None at the end, which returns the last blocks."""
         found: list[_Cast] = []
         try:
-            for block in self._reader.finish() if data is None else self._reader.feed(b"".join(data)):
+            for block in self._reader.finish() if data is None else self._split(data):
                 found.append(
                     self._cast_binary(block) if self._receive is not None else _Cast(block, self._plainly(block))
                 )
         except SqlError as error:
             return _Taken(found, error)
         return _Taken(found)
+
+    def _split(self, data: _Received) -> Iterator[Block]:
+        yield from self._reader.feed(b"".join(data.pieces))
+        if data.paused:
+            yield from self._reader.flush()
 
     def _plainly(self, block: Block) -> list[pa.Array | None]:
         return [

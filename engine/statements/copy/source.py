@@ -8,6 +8,9 @@ from typing import Protocol
 class RowSource(Protocol):
     """The data that a client sends, as pieces in their order. A piece may end anywhere, even within a row."""
 
-    async def next_piece(self) -> bytes | None:
-        """Return the next piece; None at the end. Raises QueryCanceled if the client aborted the COPY."""
+    async def next_piece(self, pause: float | None = None) -> bytes | None:
+        """Return the next piece; None at the end. Raises QueryCanceled if the client aborted the COPY.
+
+        pause: if a source that has to wait for its pieces gets none within these seconds, it returns an empty one.
+        """
         ...

@@ -129,7 +129,7 @@ class FileRows:
         self._file = file
         self._in_pool = in_pool
 
-    async def next_piece(self) -> bytes | None:
+    async def next_piece(self, pause: float | None = None) -> bytes | None:
         piece: bytes = await shielded(self._in_pool(lambda: self._file.read(_PIECE_BYTES)))
         return piece or None
 
