@@ -1,5 +1,5 @@
-"""Functions that combine two ranges or build a range from bounds, for the local engine, where SQL would need an
-expression for every case.
+"""Functions that combine two ranges, build a range from bounds or read ranges of days and times, for the local engine,
+where SQL would need an expression for every case.
 
 Ranges are passed as their canonical texts (`wire.types.ranges`); `wire.types.range_ops` compares the positions of two
 ranges.
@@ -9,16 +9,24 @@ Source: PostgreSQL 15, rangetypes.c (range_union_internal, range_intersect_inter
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from engine.executors.local.distinct_calls import register
-from wire.errors import DataException, SqlSyntaxError
+from wire.errors import DataException, FeatureNotSupported, SqlSyntaxError
 from wire.types import pg_types as t
+from wire.types.input import InputSettings, parse_text
+from wire.types.multiranges import RANGES, read_multirange
 from wire.types.range_bounds import bound_text, read_bound
 from wire.types.range_ops import are_adjacent, intersect, lower, merge, overlap, upper
-from wire.types.ranges import SUBTYPES, Range, canonical, with_bounds, write_range
+from wire.types.ranges import SUBTYPES, Range, canonical, read_range, with_bounds, write_range
 
+#: Bounds whose reading depends on the TimeZone at most, and others that may depend on DateStyle or on the present time.
+_ISO_BOUND: Final = re.compile(
+    r"\s*(\d{4,6}-\d{1,2}-\d{1,2}([^\d-].*)?|[+-]?infinity\s*|epoch\s*)", re.IGNORECASE | re.DOTALL
+)
+_STYLED_BOUND: Final = re.compile(r"\d|now|today|tomorrow|yesterday", re.IGNORECASE)
 _FLAGS: Final = ("[]", "[)", "(]", "()")
 
 
@@ -88,7 +96,25 @@ def _construct(typ: str, lower: str | None, upper: str | None, flags: str) -> st
     return _write_canonical(Range(low, high, *inside), subtype)
 
 
+def _from_text(typ: str, text: str, zone: str) -> str:
+    """Read a range or multirange of days or times. zone: the session's TimeZone. Raises the errors of `parse_text`, and
+    FeatureNotSupported for a bound that is not written as ISO 8601 writes it, as for days and times in columns of text.
+    """
+    settings = InputSettings(time_zone=zone)
+
+    def read(subtype: t.PgType, bound: str) -> Any:
+        if _ISO_BOUND.fullmatch(bound) is None and _STYLED_BOUND.search(bound) is not None:
+            raise FeatureNotSupported(
+                f'not supported: a bound of a range in a column of text that is written like "{bound}"'
+            )
+        return parse_text(subtype, bound, settings=settings)
+
+    found = t.BY_NAME[typ]
+    return (read_multirange if found in RANGES else read_range)(found, text, read, bound_text)
+
+
 _V: Final = "VARCHAR"
+register("sluice_range_from_text", [_V, _V, _V], _V, _from_text)
 for _name, _compute in (("union", union), ("intersect", intersect), ("minus", minus), ("merge", merge)):
     register(f"sluice_range_{_name}", [_V, _V, _V], _V, _of_two(_compute))
 register("sluice_range_not_right", [_V, _V, _V], "BOOLEAN", _predicate_of(lambda a, b: upper(a) <= upper(b)))

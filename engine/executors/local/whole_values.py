@@ -1,6 +1,7 @@
 """Casts to and from text of types that are carried as other types (`wire.types.value_codecs`), in the local engine.
 
-Ranges and multiranges of dates and timestamps are left out, because their text form depends on the session.
+Ranges and multiranges of dates and timestamps are left out, because their text form depends on the session
+(`engine.executors.local.ranges`).
 """
 
 from __future__ import annotations

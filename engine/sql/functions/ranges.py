@@ -19,8 +19,9 @@ from sqlglot import exp
 from engine.common import sql_type as st
 from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Builder, Function
-from engine.sql.functions.building import agg, cast, fn, op
+from engine.sql.functions.building import NOTHING, agg, cast, fn, op
 from engine.sql.functions.casts_output import DATE_TEXT_ON_SPARK
+from engine.sql.functions.formatting import SESSION_ZONE
 from engine.sql.functions.textual import as_text, typed_as_text
 from engine.sql.functions.trees import EngineBuilder, both, on, raises, sql, text
 from engine.sql.trees.storage_types import storage_name
@@ -227,7 +228,12 @@ def _instants_as_text(args: Sequence[exp.Expression], call: Call | AggregateCall
 
 
 def _texts() -> Iterator[Function]:
-    """Yield casts to text. The carrier of other ranges of days and times is their text in DateStyle ISO."""
+    """Yield casts from and to text of ranges of days and times. The carrier of all but those of instants is their text
+    in DateStyle ISO.
+    """
+    for typ in (t.DATERANGE, t.TSRANGE, t.TSTZRANGE, t.DATEMULTIRANGE, t.TSMULTIRANGE, t.TSTZMULTIRANGE):
+        read = f"sluice_range_from_text('{typ.name}', $1, {SESSION_ZONE})"
+        yield cast(t.TEXT, typ, local=read, spark=NOTHING, volatility="stable")
     for typ in (t.DATERANGE, t.TSRANGE, t.DATEMULTIRANGE, t.TSMULTIRANGE):
         yield cast(typ, t.TEXT, "$1")
     yield cast(t.TSTZRANGE, t.TEXT, local=_instants_as_text)

@@ -1,0 +1,14 @@
+create temporary table rt as select * from (values (1, '[2020-01-01,2020-02-01)'), (2, '(,]'), (3, null), (4, '["2020-01-05 10:00:00",2020-01-06 11:00:00+02]'), (5, 'empty'), (6, ' (-infinity, 2021-03-04 BC ] '), (7, '[2020-01-31,2020-01-01]'), (8, '[2020-02-30,)'), (9, '[x,)'), (10, '[2020-01-01'), (11, '[2020-01-01,2020-01-01]'), (12, '[2020-01-01,infinity)'),(13,'')) v(n, r);
+select n, r::daterange from rt where n < 7 or n > 10 and n < 13 order by n;
+select n, r::tsrange, r::varchar::tstzrange from rt where n < 6 or n > 10 and n < 13 order by n;
+set timezone = 'Europe/Paris';
+select n, r::tstzrange, lower(r::tstzrange), upper_inc(r::tstzrange) from rt where n < 6 or n in (11, 12) order by n;
+select n, ('{' || r || ',' || r || '}')::datemultirange from rt where n in (1, 2, 11) order by n;
+select n, ('{' || r || ',[2020-02-01,2020-04-01)}')::tstzmultirange, ('{' || r || '}')::tsmultirange from rt where n in (1, 11) order by n;
+select r::daterange from rt where n = 7;
+select r::daterange from rt where n = 8;
+select r::daterange from rt where n = 9;
+select r::daterange from rt where n = 10;
+select r::datemultirange from rt where n = 1;
+select n from rt where n < 6 and r::daterange @> date '2020-01-15' order by n;
+reset timezone;
