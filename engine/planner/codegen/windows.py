@@ -12,6 +12,7 @@ frame remains the whole partition.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from sqlglot import exp
@@ -58,10 +59,10 @@ def render_window(window: WindowCall, scope: Scope, input_order: Sequence[exp.Or
     inner = window.call
     if isinstance(inner, AggregateCall):
         tree = _aggregate(guard_arguments(inner, scope), scope)
+    elif inner.function.name == "ntile" and _may_differ(inner.args[0], scope):
+        return settle(_ntile_of_first(window, scope, input_order), window.type, scope.engine)
     else:
         tree = apply(inner, [render(arg, scope) for arg in inner.args], scope.engine)
-        if inner.function.name == "ntile" and _may_differ(inner.args[0], scope):
-            tree = _same_in_all_rows(tree, inner.args[0], scope)
     tree = on_aggregates(tree, scope.engine, lambda node: _over(node, window, scope, input_order))
     return settle(tree, window.type, scope.engine)
 
@@ -71,13 +72,32 @@ def _may_differ(expr: Expr, scope: Scope) -> bool:
     return any(isinstance(part, ColumnRef) and part.column.id in scope.columns for part in expr.walk())
 
 
-def _same_in_all_rows(tree: exp.Expression, expr: Expr, scope: Scope) -> exp.Expression:
-    """Check an argument that PostgreSQL takes from the first row, and the engine from each: raise an error if its
-    values differ.
+def _ntile_of_first(window: WindowCall, scope: Scope, input_order: Sequence[exp.Ordered]) -> exp.Expression:
+    """Compute ntile of a column by windowfuncs.c (window_ntile): the number of buckets is that of the partition's first
+    row. If that is null, PostgreSQL takes the next one that is not, which is refused here.
     """
-    refusal = raises(scope.engine, "0A000", "not supported: ntile with an argument that differs from row to row")
-    test = "CASE WHEN min($1) <> max($1) OR (count($1) > 0 AND count($1) < count(*)) THEN $2 ELSE $3 END"
-    return sql(scope.engine, test, render(expr, scope), refusal, tree)
+    engine = scope.engine
+    argument = render(window.call.args[0], scope)
+    whole = replace(window, order_by=())
+    row, first = (
+        _over(sql(engine, text, argument), window, scope, input_order) for text in ("row_number()", "first_value($1)")
+    )
+    rows, known = (_over(sql(engine, text, argument), whole, scope, ()) for text in ("count(*)", "count($1)"))
+    div = "//" if engine == "local" else "div"
+    # The first `extra` buckets have one row more than `size`; with fewer rows than buckets each row has its own.
+    size, extra = f"($2 {div} $3)", "($2 % $3)"
+    longer = f"($1 - 1 < {extra} * ({size} + 1))"
+    bucket = (
+        f"CASE WHEN {size} = 0 THEN $1 WHEN {longer} THEN ($1 - 1) {div} ({size} + 1) + 1"
+        f" ELSE {extra} + ($1 - 1 - {extra} * ({size} + 1)) {div} {size} + 1 END"
+    )
+    return sql(
+        engine,
+        f"CASE WHEN $3 IS NULL THEN CASE WHEN $4 > 0 THEN $5 END WHEN $3 <= 0 THEN $6 ELSE {bucket} END",
+        row, rows, first, known,
+        raises(engine, "0A000", "not supported: ntile of a column that is null in the first row"),
+        raises(engine, "22014", "argument of ntile must be greater than zero"),
+    )  # fmt: skip
 
 
 def _aggregate(aggregate: AggregateCall, scope: Scope) -> exp.Expression:

@@ -21,3 +21,9 @@ select x, lag(x, -1) over (order by x), lead(x, -1) over (order by x), lag(x, 0)
 select x, lead(x, null) over (order by x), lag(x, null, 7) over (order by x) from (values (1),(2),(4),(8)) t(x);
 select x, sum(x) over (order by x rows between (select 1) preceding and (select 2) following) from (values (1),(2),(4),(8)) t(x); -- refused: spark
 select n_name, count(*) over (order by n_nationkey rows between (select max(r_regionkey) from region) preceding and current row) from nation; -- refused: spark
+-- ntile of a column: PostgreSQL takes the value of the first row
+select g, x, ntile(g + 1) over (partition by g order by x), ntile(x + g) over (partition by g order by x), ntile(12 - x) over (partition by g order by x), ntile(2 - x * 2) over (partition by g order by x), ntile(nullif(g, g)) over (partition by g order by x) from generate_series(0, 10) x, generate_series(1, 5) g order by g, x;
+select ntile(x) over (order by x) from generate_series(0, 3) x;
+select ntile(2 - x) over (order by x desc) from generate_series(1, 3) x;
+select n_regionkey, ntile(count(*)::int - 2) over (order by n_regionkey) from nation group by n_regionkey order by 1;
+select ntile(nullif(x, 1)) over (order by x) from generate_series(1, 3) x; -- refused: local spark
