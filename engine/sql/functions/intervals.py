@@ -190,40 +190,20 @@ def _justify(unit: str) -> EngineBuilder:
 def _justify_interval(
     engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall
 ) -> exp.Expression:
+    """Divide all microseconds into months of 30 days, days and the rest. PostgreSQL carries field by field and then
+    brings the fields to one sign, which gives the same. The sum is repeated because Spark plans nested lambdas slowly.
+    """
     parts = fields(engine, args[0])
-    days = sql(engine, "($1 + $2)", parts.days, quotient(engine, parts.micros, DAY))
-    first = pack(
+    wide = "HUGEINT" if engine == "local" else "DECIMAL(38, 0)"
+    total = sql(engine, f"((CAST($1 AS {wide}) * 30 + $2) * {DAY} + $3)", parts.months, parts.days, parts.micros)
+    days = quotient(engine, total, DAY)
+    made = interval(
         engine,
-        {
-            "months": sql(engine, "($1 + $2)", parts.months, quotient(engine, days, 30)),
-            "days": sql(engine, "($1 % 30)", days),
-            "micros": sql(engine, f"($1 % {DAY})", parts.micros),
-        },
+        quotient(engine, days, 30),
+        sql(engine, "($1 % 30)", days),
+        sql(engine, f"($1 % {DAY})", total),
     )
-
-    def month_sign(found: exp.Expression) -> exp.Expression:
-        m, d, u = (sql(engine, f"($1).{name}", found) for name in ("months", "days", "micros"))
-        up = sql(
-            engine,
-            "(CASE WHEN $1 > 0 AND ($2 < 0 OR ($2 = 0 AND $3 < 0)) THEN 1 "
-            "WHEN $1 < 0 AND ($2 > 0 OR ($2 = 0 AND $3 > 0)) THEN -1 ELSE 0 END)",
-            m, d, u,
-        )  # fmt: skip
-        second = pack(engine, {"days": sql(engine, "($1 + 30 * $2)", d, up), "up": up})
-
-        def day_sign(settled: exp.Expression) -> exp.Expression:
-            day, borrowed = sql(engine, "($1).days", settled), sql(engine, "($1).up", settled)
-            down = sql(engine, "(CASE WHEN $1 > 0 AND $2 < 0 THEN 1 WHEN $1 < 0 AND $2 > 0 THEN -1 ELSE 0 END)", day, u)
-            return interval(
-                engine,
-                sql(engine, "($1 - $2)", m, borrowed),
-                sql(engine, "($1 - $2)", day, down),
-                sql(engine, f"($1 + $2 * {DAY})", u, down),
-            )
-
-        return bound(engine, "settled__", second, day_sign)
-
-    return unless_null(engine, args[0], bound(engine, "found__", first, month_sign))
+    return unless_null(engine, args[0], made)
 
 
 # --- making -----------------------------------------------------------------------------------------------------------

@@ -25,3 +25,6 @@ select extract(julian from timestamp '2020-01-01 00:00:08.649999'), extract(juli
 select extract(julian from d), extract(julian from d::timestamp + interval '1 hour 1 second') from (values (date '2000-02-29'), (date '0001-01-01 BC'), (date '1969-07-20'), ('4714-11-24 BC'), (null)) v(d);
 select extract(julian from d) - 2440000.5 from (values (timestamp '2000-02-29 06:00'), (null)) v(d);
 with v (iv, b) as (values (interval '30 days', true), ('1 mon', false), ('1 day 03:00', null), ('-1 us', true), (null, true)) select a.iv, b.iv, a.iv = b.iv, a.iv <> b.iv, a.iv < b.iv, a.iv >= b.iv, a.iv > '1 day', '720:00:00'::interval = a.iv, greatest(a.iv <= b.iv, b.b) from v a, v b order by 1, 2, a.iv::text, b.iv::text;
+-- justify_interval: fields of different signs; five of them in one statement
+select m, d, s, justify_interval(make_interval(months => m, days => d, secs => s)) from (values (0), (1), (-1), (13)) a(m), (values (0), (1), (-1), (30), (-30), (29), (-400)) b(d), (values (0), (1), (-1), (86400), (-86399.5), (2592000), (-1e8)) c(s) order by 1, 2, 3;
+select d, justify_interval(justify_interval(make_interval(days => d))) from (values (1), (45), (-400)) v(d) where justify_interval(justify_interval(make_interval(days => d * 2))) <> justify_interval(interval '0') order by justify_interval(make_interval(days => -d)), 1;
