@@ -49,3 +49,12 @@ with recursive s(a) as (select 1 union all select a + 1 from s where a < 3) cycl
 with recursive s(a) as (select 1) search depth first by a set seq select a from s;
 with s(a) as (select 1) cycle a set m using p select a from s;
 with recursive s(a) as (select 1 union all (select a + 1 from s union all select 5)) search depth first by a set seq select a from s;
+-- recursive UNION of values whose equals may be stored differently
+with recursive x as (select '1'::jsonb as j union select to_jsonb((j#>>'{}')::int % 5 + 1) from x) select * from x order by j; -- refused: spark
+with recursive x(n, j) as (select 1, '{"a": [1, {"b": "2.5"}, null, true]}'::jsonb union select 2, v from x, lateral (select jsonb_path_query(j, '$.*') union all select jsonb_path_query(j, '$[*]')) e(v) where jsonb_typeof(j) in ('object', 'array')) select distinct n, j from x order by n, j; -- refused: spark
+with recursive x(r) as (select '[1.5,2)'::numrange union select numrange(lower(r), upper(r) + 1) from x where upper(r) < 4) select * from x order by r; -- refused: spark
+with recursive x(c) as (select 'a'::bpchar union select (rtrim(c) || 'b')::bpchar from x where length(c) < 3) select * from x order by c; -- refused: spark
+with recursive w(n) as (select '{"k": 1}'::jsonb union all select '{"k": 1}'), x(j) as (select n from w union select jsonb_set(j, '{k}', to_jsonb((j->>'k')::int % 3 + 1)) from x) select * from x order by j; -- refused: spark
+with recursive x as (select '1.0'::jsonb as j union select '1' from x) select * from x order by j; -- refused: local spark
+with recursive x as (select 'a '::bpchar as j union select 'a'::bpchar from x) select * from x order by j; -- refused: local spark
+with recursive x as (select array['1'::jsonb] as j union select j from x) select * from x; -- refused: local spark
