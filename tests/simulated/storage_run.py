@@ -23,6 +23,7 @@ from simulated.quiet import quiet
 from simulated.shared_storage import SharedStorage, StorageMember
 from simulated.stage import Stage
 from simulated.storage_ground import Beginning, fixed_names
+from simulated.writers import TABLES
 from wire.dataclass import dataclass
 
 _MEMBERS: Final = (1, 2, 2)
@@ -31,6 +32,9 @@ _STEPS: Final = 3000
 _KILLS, _POWER_FAILURES, _BAD_DISKS, _AGES = 0.006, 0.005, 0.006, 0.01
 _MISHAPS: Final = 3
 _BAD_STEPS: Final = (12, 12, 60)
+#: Of the publication before the last power failure, and the probability that the disk is bad meanwhile.
+_LAST_STEPS: Final = 8
+_BAD_AT_LAST: Final = 0.3
 #: The probability that the clients of a member commit after each statement.
 _BRIEF: Final = 0.4
 
@@ -112,11 +116,24 @@ class StorageRun:
     def _look(self) -> None:
         """Check the invariants after a last power failure."""
         if self.chance.random() < 0.5:
-            # Folders of tables that were dropped are removed, and may come back.
+            # The folder of a dropped table is removed, in part or wholly, and may come back.
+            member = (self.storage.members or [self._start(0)])[0]
+            member.writers.drop(self.chance.choice(TABLES))
             self.storage.age()
-            self.storage.publish_all()
+            self._publish_in_part(member)
         self.storage.fail_power()
         self.storage.require_whole(self._start(0))
+
+    def _publish_in_part(self, member: StorageMember) -> None:
+        """Let a member publish, up to some step, and perhaps on a bad disk."""
+        publisher = self.stage.start(member.process, "publisher", member.store.publish)
+        self.storage.disk.bad = self.chance.random() < _BAD_AT_LAST
+        for _ in range(self.chance.randrange(_LAST_STEPS)):
+            if not publisher.over:
+                self.stage.resume(publisher)
+        if publisher.error is not None and not self.storage.disk.failures:
+            raise publisher.error
+        self.storage.heal()
 
     # -- members -------------------------------------------------------------------------------------------------
 

@@ -403,6 +403,12 @@ class Writers:
         transaction.removed.setdefault(location, set()).update(removed)
         catalog.tables.change_data(table, added, removed, appends_only=appends_only, whole=whole)
 
+    def drop(self, name: str) -> None:
+        """Run DROP TABLE, when no actor runs."""
+        self._store.refresh()
+        catalog = SessionCatalog(self._store)
+        catalog.objects.remove(self._table(catalog, name))
+
     # -- files ---------------------------------------------------------------------------------------------------
 
     def _stage_files(self, table: Table, folder: Path | None = None) -> tuple[DataFile, ...]:

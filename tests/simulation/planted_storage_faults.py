@@ -256,6 +256,12 @@ FAULTS: Final = (
         "return founded",
     ),
     Fault(
+        "a dropped folder is forgotten before it is removed",
+        _PUBLISH,
+        "        tables.discard(root, location)\n",
+        "        database.forget(location)\n        tables.discard(root, location)\n",
+    ),
+    Fault(
         "VACUUM compares the log with an older catalog",
         _VACUUM,
         _LOG_THEN_CATALOG,
