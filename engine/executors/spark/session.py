@@ -87,12 +87,13 @@ logger.pools.level = error
 """
 
 
-#: The package of Spark's optimizer.
-_RULES: Final = "org.apache.spark.sql.catalyst.optimizer"
+_EXCLUDED_RULES: Final = "spark.sql.optimizer.excludedRules"
+#: The rule fails for a set operation in IN in an aggregate's argument or filter, beside ROLLUP: "key not found".
+_FAILING_RULE: Final = "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion"
 
 
 def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
-    """Return Spark's settings for a member. `config.conf` overrides all but the master."""
+    """Return Spark's settings for a member. `config.conf` overrides all but the master, and adds to the excluded rules."""
     settings = {
         "spark.app.name": "sluice",
         "spark.driver.memory": config.driver_memory,
@@ -102,8 +103,6 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.sql.optimizer.nestedPredicatePushdown.supportedFileSources": "",
         # The rule that reads fields of rows early loses them in the condition of a subquery that became a join.
         "spark.sql.optimizer.nestedSchemaPruning.enabled": "false",
-        # The rule fails for a set operation in IN in an aggregate's argument or filter, beside ROLLUP: "key not found".
-        "spark.sql.optimizer.excludedRules": f"{_RULES}.PushProjectionThroughUnion",
         # The retention of the status store, from which the causes of failed tasks are read (`engine.executors.spark.jobs`).
         "spark.ui.retainedJobs": "100",
         "spark.ui.retainedStages": "200",
@@ -158,7 +157,8 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         settings[_DYNAMIC] = "true"
         settings["spark.dynamicAllocation.shuffleTracking.enabled"] = "true"
         settings["spark.dynamicAllocation.executorIdleTimeout"] = _IDLE
-    return settings | dict(config.conf) | {"spark.master": _master(config.master)}
+    excluded = ",".join(filter(None, (_FAILING_RULE, config.conf.get(_EXCLUDED_RULES))))
+    return settings | dict(config.conf) | {_EXCLUDED_RULES: excluded, "spark.master": _master(config.master)}
 
 
 def _master(master: str) -> str:
