@@ -1,5 +1,6 @@
-"""Processes of a standalone Spark cluster killed at different points of a query: a Python worker, an executor, a worker,
-the master, the driver. A query ends with all rows or with an error, and within `spark.wait_timeout`.
+"""Processes of a standalone Spark cluster killed at different points of a query, or of a change that its tasks write: a
+Python worker, an executor, a worker, the master, the driver. A query ends with all rows or with an error, a change
+takes place once and completely or not at all, and both end within twice `spark.wait_timeout`.
 
 `KILLS=10 pytest -s -m long tests/cluster/test_killed_processes.py` kills that many in each test, at random moments that
 `SEED` determines.
@@ -15,7 +16,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import psutil
@@ -23,9 +24,12 @@ import psycopg
 import pytest
 from support import tpch
 from support.campaigns import part
+from support.child_processes import is_alive
 from support.member_process import MemberProcess, wait_until
 from support.member_state import wait_idle
+from support.spark_changes import CHANGES, ChangedTables
 from support.standalone_spark import StandaloneSpark
+from support.swept_files import require_swept
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(7200)]
 
@@ -41,18 +45,24 @@ _QUERIES: Final = {
     "suspended": _READ,
 }
 _VICTIMS: Final = ("python", "executor", "worker", "master", "driver")
-#: What a statement may end with: its rows were not delivered, and it may be repeated; or Spark was not there; or Spark
-#: gave the job up. A statement that takes twice as long as it may wait for Spark is a failure of the test.
-_ALLOWED: Final = ("40001", "57P01", "58000", "XX000")
+#: What a change may end with: it has not taken place, and may be repeated; or Spark was not there. A statement that takes
+#: twice as long as it may wait for Spark is a failure of the test.
+_REFUSALS: Final = ("40001", "57P01", "58000")
+#: What a query may end with: its rows were not delivered; or Spark gave the job up.
+_ALLOWED: Final = (*_REFUSALS, "XX000")
 
 
 @dataclass
 class Ground:
-    """totals: the number of rows of each query and the sum of its first column."""
+    """tables: those that changes change. totals: the number of rows of each query and the sum of its first column.
+    undisturbed: the seconds that changes take when nothing is killed, and their tags.
+    """
 
     spark: StandaloneSpark
     member: MemberProcess
+    tables: ChangedTables
     totals: dict[str, tuple[int, int]]
+    undisturbed: dict[str, tuple[float, str | None]] = field(default_factory=dict)
 
     def connect(self) -> psycopg.Connection[tuple[Any, ...]]:
         return self.member.connect(options=f"-c sluice.engine=spark -c statement_timeout={2 * _TIMEOUT}s")
@@ -77,7 +87,10 @@ class Ground:
     def restore(self, victim: str) -> None:
         """Start what was killed, and wait until statements are answered again."""
         if victim == "master":
+            former = self.spark.executors()
             self.spark.start_master()
+            # It does not know their application, and ends them when their workers register with it.
+            wait_until(lambda: not any(map(is_alive, former)), 300)
         elif victim == "worker":
             self.spark.start_workers()
         wait_until(self.is_answering, 300)
@@ -99,6 +112,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
         conf = {**spark.conf, "spark.sql.files.maxPartitionBytes": "6m"}
         settings = "\n".join(f"{json.dumps(name)} = {json.dumps(value)}" for name, value in conf.items())
         (folder / "sluice.toml").write_text(
+            f'catalog = "{folder}/member/catalog.sqlite"\n'
             f'[spark]\nmaster = "{spark.master}"\ndriver_memory = "600m"\nwait_timeout = {_TIMEOUT}\n'
             f"[spark.conf]\n{settings}\n"
         )
@@ -113,7 +127,9 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
                     [totals[point]] = connection.execute(
                         f"select count(*), sum(k)::bigint from ({query}) as q(k, a, b)".encode()
                     ).fetchall()
-            yield Ground(spark, member, totals)
+            tables = ChangedTables(member, folder / "member")
+            yield Ground(spark, member, tables, totals)
+            tables.drop()
             wait_idle(member)
 
 
@@ -160,3 +176,64 @@ def read_and_kill(ground: Ground, victim: str, point: str, chance: random.Random
                 timer.join()
     assert (rows, keys) == ground.totals[point], f"{rows} of {ground.totals[point]} rows, and no error"
     return end
+
+
+# CI runs a part of a part: all of them take 20 minutes.
+@pytest.mark.parametrize(("victim", "name"), part(part(list(itertools.product(_VICTIMS, CHANGES)))))
+def test_a_process_is_killed_under_a_change(ground: Ground, victim: str, name: str) -> None:
+    chance = random.Random(f"{SEED} {victim} {name}")
+    for _ in range(KILLS):
+        wait_until(ground.is_answering, 300)
+        print(f"\n{name}, {victim}: {change_and_kill(ground, victim, name, chance)}", flush=True)
+        ground.restore(victim)
+
+
+def change_and_kill(ground: Ground, victim: str, name: str, chance: random.Random) -> str:
+    """Run a change and kill a process at a random moment of the time that it takes, in half of the cases not before tasks
+    have begun to write files. Returns how the statement ended, and when the process was killed.
+    """
+    change, tables = CHANGES[name], ground.tables
+    statement = change.statement.format(folder=tables.folder).encode()
+    tables.make()
+    before, after = tables.sign_target(change.target), tables.sign(change.after)
+    if name not in ground.undisturbed:
+        begun = time.monotonic()
+        with ground.connect() as session:
+            tag = session.execute(statement).statusmessage
+        ground.undisturbed[name] = (time.monotonic() - begun, tag)
+        assert tables.sign_target(change.target) == after
+        tables.make()
+    seconds, tag = ground.undisturbed[name]
+    moment, over = "after its end", threading.Event()
+    until_files = change.by_tasks and chance.random() < 0.5
+    begun = time.monotonic()
+
+    def kill() -> None:
+        nonlocal moment
+        while until_files and not tables.staged() and not over.wait(0.01):
+            pass
+        if not over.is_set():
+            moment = f"at {time.monotonic() - begun:.1f} s, with {len(tables.staged())} files"
+        ground.kill(victim, chance)
+
+    timer = threading.Timer(chance.uniform(0, seconds), kill)
+    with ground.connect() as session:
+        timer.start()
+        try:
+            end = session.execute(statement).statusmessage
+        except psycopg.Error as error:
+            if error.sqlstate not in _REFUSALS:
+                raise
+            end = error.sqlstate
+        finally:
+            took, killed = time.monotonic() - begun, moment
+            over.set()
+            timer.join()
+        if end == tag:
+            ground.undisturbed[name] = (min(seconds, took), tag)
+        told = f"{end} after {took:.1f} s (undisturbed {seconds:.1f} s), killed {killed}"
+        assert end in (tag, *_REFUSALS), told
+        assert tables.sign_target(change.target) == (after if end == tag else before), told
+        require_swept(session, tables.folder)
+    tables.require_nothing_copied()
+    return told

@@ -82,6 +82,34 @@ def test_the_jvm_is_killed_and_comes_again(member: MemberProcess) -> None:
         assert psutil.Process(member.pid).num_fds() <= descriptors + 5
 
 
+@pytest.mark.parametrize("check", ["", " check (n < 1000)"], ids=["Spark writes", "tasks write"])
+def test_the_jvm_is_killed_while_it_writes(member: MemberProcess, tmp_path: Path, check: str) -> None:
+    with member.connect(**ON_SPARK) as session:
+        with member.connect() as local:
+            local.execute(f"create table t (k bigint, note text, n int{check})".encode())
+            local.execute("create table numbers as select x from generate_series(1::bigint, 1000000) a(x)")
+            local.execute("insert into t values (1, 'kept', 1)")
+        before = set(tmp_path.glob("tables/**/*.parquet"))
+        insert = "insert into t select x, repeat(md5(x::text), 40), 1 from numbers where x <= {}"
+        # Spark has started before the wait.
+        assert session.execute(insert.format(0).encode()).statusmessage == "INSERT 0 0"
+        running = Running(session, insert.format(1_000_000))
+        wait_until(lambda: list(tmp_path.glob("tables/*/_staging-*/**/*.parquet")), 120)
+        killed = jvm(member)
+        family = [killed, *killed.children(recursive=True)]
+        killed.kill()
+        with pytest.raises(psycopg.errors.SerializationFailure, match="Spark has ended unexpectedly"):
+            running.result()
+        _, alive = psutil.wait_procs(family, 30)
+        assert alive == []
+        assert list(tmp_path.glob("tables/*/_staging-*")) == []
+        assert set(tmp_path.glob("tables/**/*.parquet")) == before
+        assert session.execute("select count(*) from t").fetchone() == (1,)
+        assert session.execute(insert.format(1000).encode()).statusmessage == "INSERT 0 1000"
+        assert session.execute("select count(*) from t").fetchone() == (1001,)
+        session.execute("drop table t, numbers")
+
+
 def test_the_jvm_is_suspended(tmp_path: Path) -> None:
     environment = {"SLUICE_SPARK__START": "lazy", "SLUICE_SPARK__WAIT_TIMEOUT": "60"}
     with MemberProcess(tmp_path, "--spark-master", "local[1]", environment=environment) as member:
