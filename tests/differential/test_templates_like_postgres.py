@@ -245,3 +245,19 @@ def test_compiled_moments(member: LocalMember, oracle: Connection) -> None:
                 f"select to_date('{said}', '{reads}')::text",
             ):
                 assert say(ours, query) == say(oracle, query), query
+
+
+#: Templates of 4,096 characters.
+_LONG = ("YYYY-MM " * 512, '"ab"HH24' * 512, "9" * 4096, "9,0" * 1365 + "9")
+
+
+@pytest.mark.parametrize("template", _LONG)
+def test_long_templates(member: LocalMember, oracle: Connection, template: str) -> None:
+    value = "1234.5" if "9" in template else "timestamp '2024-01-05 10:00'"
+    with member.connect() as ours:
+        for written in (f"'{template}'", f"repeat('{template}', x)"):
+            query = f"select to_char({value}, {written}) from (values (1)) v (x)"
+            assert say(ours, query) == say(oracle, query), query
+            longer = say(ours, query.replace(template, f"{template} "))
+            assert longer.error is not None
+            assert longer.error[:2] == ("0A000", "not supported: a template of more than 4096 characters")

@@ -1,14 +1,15 @@
 """Values formatted and parsed by templates (to_char, to_number, to_date, to_timestamp) in the local engine, for the
 cases that SQL cannot express.
 
-Each distinct combination of value and template in a batch is computed once.
+Each distinct combination of value and template in a batch is computed once. The last argument of every function is the
+cursor's number, so that an interrupt ends the call (`engine.executors.local.cursor_work`).
 
 Source: PostgreSQL 15, section 9.8.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -16,32 +17,48 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from engine.common.interrupts import check_for_interrupts
+from engine.executors.local.cursor_work import work_of_cursor
 from engine.executors.local.udf import arrow_function
 from engine.sql.text_templates import moments, numbers, reading
 
 
 def _each(compute: Callable[..., Any], typ: pa.DataType, arguments: int) -> Callable[..., pa.Array]:
-    """Return a function that applies `compute` once for each distinct combination of arguments. The number of
-    parameters is explicit, because DuckDB counts them.
+    """Return a function that applies `compute` once for each distinct combination of arguments, as work of the cursor
+    whose number is the last parameter. The number of parameters is explicit, because DuckDB counts them.
     """
 
-    def run(*columns: Any) -> pa.Array:
-        encoded = [_encode_dictionary(column) for column in columns]
+    def run(cursor: Any, *columns: Any) -> pa.Array:
+        rows = np.flatnonzero(np.logical_and.reduce([_is_valid(column) for column in columns]))
+        encoded = [_encode_dictionary(column.take(pa.array(rows))) for column in columns]
         firsts, back = _combinations([column.indices.to_numpy() for column in encoded])
         given = [column.dictionary.take(column.indices.take(pa.array(firsts))).to_pylist() for column in encoded]
-        return pa.array([compute(*values) for values in zip(*given, strict=True)], typ).take(pa.array(back))
+        with work_of_cursor(cursor[0].as_py() if len(cursor) else None):
+            found = [_interruptibly(compute, values) for values in zip(*given, strict=True)]
+        places = np.full(len(cursor), -1, np.int64)
+        places[rows] = back
+        return pa.array(found, typ).take(pa.array(places, mask=places < 0))
 
-    def of_two(a: Any, b: Any) -> pa.Array:
-        return run(a, b)
+    def of_two(a: Any, b: Any, cursor: Any) -> pa.Array:
+        return run(cursor, a, b)
 
-    def of_three(a: Any, b: Any, c: Any) -> pa.Array:
-        return run(a, b, c)
+    def of_three(a: Any, b: Any, c: Any, cursor: Any) -> pa.Array:
+        return run(cursor, a, b, c)
 
-    def of_four(a: Any, b: Any, c: Any, d: Any) -> pa.Array:
-        return run(a, b, c, d)
+    def of_four(a: Any, b: Any, c: Any, d: Any, cursor: Any) -> pa.Array:
+        return run(cursor, a, b, c, d)
 
     counted: dict[int, Callable[..., pa.Array]] = {2: of_two, 3: of_three, 4: of_four}
     return counted[arguments]
+
+
+def _interruptibly(compute: Callable[..., Any], values: Sequence[Any]) -> Any:
+    check_for_interrupts()
+    return compute(*values)
+
+
+def _is_valid(column: Any) -> npt.NDArray[np.bool_]:
+    return np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
 
 
 def _combinations(columns: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -59,7 +76,8 @@ def _encode_dictionary(array: Any) -> Any:
 
 
 _TEXT, _MICROS = "VARCHAR", "BIGINT"
-#: Functions: the name, the parameters, the result's types in DuckDB and in Arrow, the implementation. Zones have DuckDB's names.
+#: Functions: the name, the parameters before the cursor's number, the result's types in DuckDB and in Arrow, the
+#: implementation. Zones have DuckDB's names.
 _FUNCTIONS: Final[tuple[tuple[str, tuple[str, ...], str, pa.DataType, Callable[..., Any]], ...]] = (
     ("to_number", (_TEXT, _TEXT), _TEXT, pa.utf8(), numbers.read_number),
     ("numeric_to_char", (_TEXT, _TEXT), _TEXT, pa.utf8(), numbers.numeric_text),
@@ -74,4 +92,7 @@ _FUNCTIONS: Final[tuple[tuple[str, tuple[str, ...], str, pa.DataType, Callable[.
     ("to_timestamp", (_TEXT, _TEXT, _TEXT), _MICROS, pa.int64(), reading.read_timestamp),
 )
 for _name, _parameters, _returns, _typ, _compute in _FUNCTIONS:
-    arrow_function(f"sluice_{_name}", _parameters, _returns)(_each(_compute, _typ, len(_parameters)))
+    # Outside of a statement's cursor, its number is null.
+    arrow_function(f"sluice_{_name}", (*_parameters, "BIGINT"), _returns, sees_nulls=True)(
+        _each(_compute, _typ, len(_parameters))
+    )

@@ -1,6 +1,6 @@
 """to_char of dates, times and intervals: PostgreSQL 15, section 9.8.
 
-A constant template of common keywords is compiled: each item (`engine.sql.text_templates.moments`) becomes an
+A short constant template of common keywords is compiled: each item (`engine.sql.text_templates.moments`) becomes an
 expression, and they are concatenated. Any other template, including one that is not constant, runs in the local engine
 only (`engine.executors.local.templates`).
 
@@ -34,6 +34,7 @@ from engine.sql.functions.moments import (
 )
 from engine.sql.functions.timefields import moment_field, to_local
 from engine.sql.functions.trees import both, bound, concat, constant_text, integer, is_null, required_text, sql, text
+from engine.sql.text_templates.lengths import COMPILED_CHARACTERS_MAX
 from engine.sql.text_templates.moments import DAYS, MONTHS, ROMAN_MONTHS, Item, check_interval_keyword, moment_template
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
@@ -301,7 +302,7 @@ def _by_template(
     if engine == "spark":
         return compiled(moment_template(required_text(template, "a template")))
     known = constant_text(template)
-    if known is not None:
+    if known is not None and len(known) <= COMPILED_CHARACTERS_MAX:
         try:
             return compiled(moment_template(known))
         except FeatureNotSupported:
@@ -337,7 +338,8 @@ def _to_char_moment(engine: EngineName, args: Sequence[exp.Expression], call: Ca
     def compute_by_function(value: exp.Expression) -> exp.Expression:
         zone = f", {SESSION_ZONE}" if typ is t.TIMESTAMPTZ else ""
         return sql(
-            "local", f"CASE WHEN {finite} THEN sluice_{typ.name}_to_char($2, nullif($3, ''){zone}) END",
+            "local",
+            f"CASE WHEN {finite} THEN sluice_{typ.name}_to_char($2, nullif($3, ''){zone}, getvariable('sluice_cursor')) END",
             value, micros_of("local", value, typ), args[1],
         )  # fmt: skip
 
@@ -367,7 +369,9 @@ def _to_char_interval(
     def compute_by_function(value: exp.Expression) -> exp.Expression:
         parts = fields(engine, value)
         return sql(
-            "local", "sluice_interval_to_char(CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), nullif($4, ''))",
+            "local",
+            "sluice_interval_to_char(CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), nullif($4, ''), "
+            "getvariable('sluice_cursor'))",
             parts.months, parts.days, parts.micros, args[1],
         )  # fmt: skip
 

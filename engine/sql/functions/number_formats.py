@@ -35,6 +35,7 @@ from engine.sql.functions.trees import (
     sql,
     text,
 )
+from engine.sql.text_templates.lengths import COMPILED_CHARACTERS_MAX
 from engine.sql.text_templates.numbers import SHIFTED_SCALE, number_template, read_number
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, SqlError
@@ -237,9 +238,9 @@ def _null(engine: EngineName) -> exp.Expression:
 
 
 def _layout(template: exp.Expression) -> Layout | None:
-    """Return a constant template's layout; None if the local engine's function must read it."""
+    """Return a short constant template's layout; None if the local engine's function must read it."""
     known = constant_text(template)
-    return None if known is None else read_layout(known)
+    return None if known is None or len(known) > COMPILED_CHARACTERS_MAX else read_layout(known)
 
 
 def _by_function(engine: EngineName, args: Sequence[exp.Expression], typ: t.PgType) -> exp.Expression:
@@ -248,7 +249,7 @@ def _by_function(engine: EngineName, args: Sequence[exp.Expression], typ: t.PgTy
     if engine == "spark":
         raise FeatureNotSupported(f'not supported: to_char of a number by "{required_text(template, "a template")}"')
     given = "CAST($1 AS VARCHAR)" if typ is t.NUMERIC else "$1"
-    written = sql("local", f"sluice_{typ.name}_to_char({given}, $2)", value, template)
+    written = sql("local", f"sluice_{typ.name}_to_char({given}, $2, getvariable('sluice_cursor'))", value, template)
     return sql("local", "CASE WHEN $1 = '' THEN left(CAST($2 AS VARCHAR), 0) ELSE $3 END", template, value, written)
 
 
@@ -315,7 +316,7 @@ def _float(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggr
 
 
 def _to_number(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    read = sql("local", "sluice_to_number($1, nullif($2, ''))", *args)
+    read = sql("local", "sluice_to_number($1, nullif($2, ''), getvariable('sluice_cursor'))", *args)
     return read_numeric("local", read, call.type)
 
 

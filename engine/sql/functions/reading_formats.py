@@ -243,8 +243,18 @@ def _compile_read(
 
 def _compute_by_function(as_date: bool, value: exp.Expression, template: exp.Expression) -> exp.Expression:
     if as_date:
-        return sql("local", "(CAST('1970-01-01' AS DATE) + sluice_to_date($1, $2))", value, template)
-    return sql("local", f"make_timestamptz(sluice_to_timestamp($1, $2, {SESSION_ZONE}))", value, template)
+        return sql(
+            "local",
+            "(CAST('1970-01-01' AS DATE) + sluice_to_date($1, $2, getvariable('sluice_cursor')))",
+            value,
+            template,
+        )
+    return sql(
+        "local",
+        f"make_timestamptz(sluice_to_timestamp($1, $2, {SESSION_ZONE}, getvariable('sluice_cursor')))",
+        value,
+        template,
+    )
 
 
 ROWS: tuple[Function, ...] = (

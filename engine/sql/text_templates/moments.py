@@ -18,6 +18,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from engine.sql.text_templates.lengths import PARSED_TEMPLATES, require_short
 from engine.sql.text_templates.numbers import literal_at, ordinal_ending
 from wire.dataclass import dataclass
 from wire.errors import InvalidDatetimeFormat
@@ -76,8 +77,10 @@ class Item:
         return self.keyword in _NUMBERS
 
 
-@lru_cache(1024)
+@lru_cache(PARSED_TEMPLATES)
 def moment_template(text: str) -> tuple[Item, ...]:
+    """Parse a template. Raises FeatureNotSupported for one that is too long."""
+    require_short(text)
     items: list[Item] = []
     at = 0
     while at < len(text):

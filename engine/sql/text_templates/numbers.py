@@ -22,6 +22,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import Final
 
+from engine.sql.text_templates.lengths import PARSED_TEMPLATES, require_short
 from wire.common.digits import is_digits
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidTextRepresentation, NumericValueOutOfRange, SqlSyntaxError
@@ -79,9 +80,12 @@ class NumberTemplate:
     blank: bool = False
 
 
-@lru_cache(1024)
+@lru_cache(PARSED_TEMPLATES)
 def number_template(text: str) -> NumberTemplate:
-    """Parse a template. Raises SqlSyntaxError for keywords that cannot be combined."""
+    """Parse a template. Raises SqlSyntaxError for keywords that cannot be combined, FeatureNotSupported for a template
+    that is too long.
+    """
+    require_short(text)
     items: list[tuple[str, str]] = []
     found = NumberTemplate(())
     at = 0
