@@ -4,7 +4,8 @@ columnar form.
     register("sluice_jsonb_typeof", ["VARCHAR"], "VARCHAR", documents.kind)
 
 Each distinct call of a batch is computed once, and its result is used for every row that has the same arguments. Calls
-that may take long are interruptible (`engine.executors.local.cursor_work`).
+that may take long are interruptible (`engine.executors.local.cursor_work`), and the texts of a batch are bounded
+(`engine.executors.local.result_sizes`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pyarrow as pa
 
 from engine.common.interrupts import check_for_interrupts
 from engine.executors.local.cursor_work import work_of_cursor
+from engine.executors.local.result_sizes import require_room
 from engine.executors.local.udf import arrow_function
 
 #: The Arrow types of results, by the names of DuckDB's types.
@@ -65,11 +67,17 @@ def _each(compute: Callable[..., Any]) -> Callable[[Sequence[tuple[Any, ...]]], 
 
     def make_calls(calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         known: dict[tuple[Any, ...], Any] = {}
+        results = []
+        held = 0
         for call in calls:
             if call not in known:
                 check_for_interrupts()
                 known[call] = compute(*call)
-        return [known[call] for call in calls]
+            results.append(result := known[call])
+            if isinstance(result, str | bytes):
+                held += len(result)
+                require_room(held, len(result))
+        return results
 
     return make_calls
 

@@ -15,6 +15,7 @@ from engine.executors.local import (  # noqa: F401
     powers,
     ranges,
     regular_expressions,
+    result_sizes,
     roots,
     sort_keys,
     spreads,

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from engine.executors.local.distinct_calls import register
+from engine.executors.local.result_sizes import require_room
 from engine.sql.functions.replacement import replacement_parts
 from engine.sql.regex.matching import Budget, Spans, TextMatcher
 from engine.sql.regex.patterns import similar_to_escape
@@ -81,17 +82,20 @@ def _split(text: str, written: str, letters: str) -> list[str]:
 def _replace(text: str, written: str, letters: str, replacement: str, start: int, nth: int) -> str:
     """Replace matches. nth: the number of the match to replace; 0: all."""
     pattern, parts = _read(written, letters), replacement_parts(replacement)
-    done, place = "", 0
+    done: list[str] = []
+    length = place = 0
     for number, spans in enumerate(_spans(text, pattern, start), 1):
         if nth and number < nth:
             continue
         begin, end = spans[0]
         groups = _texts(text, pattern, spans)
         put = "".join(p if isinstance(p, str) else (groups[p] or "" if p < len(groups) else "") for p in parts)
-        done, place = done + text[place:begin] + put, end
+        done += (text[place:begin], put)
+        length, place = length + begin - place + len(put), end
+        require_room(length, 0)
         if nth:
             break
-    return done + text[place:]
+    return "".join((*done, text[place:]))
 
 
 def _place(text: str, written: str, letters: str, start: int, nth: int, after: int, group: int) -> int:

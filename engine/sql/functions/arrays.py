@@ -20,6 +20,7 @@ from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, Function
 from engine.sql.functions.building import fn, op
 from engine.sql.functions.dimensions import each, flat, lengths, rectangular
+from engine.sql.functions.result_sizes import LONG_BYTES, fits
 from engine.sql.functions.textual import apply, typed_as_text
 from engine.sql.functions.trees import EngineBuilder, both, bound, concat, constant_text, is_null, on, raises, sql, text
 from wire.errors import FeatureNotSupported
@@ -179,6 +180,10 @@ def _as_row(engine: EngineName, array: exp.Expression, whole: exp.Expression) ->
     )
 
 
+#: The number of bytes of array_fill's result in the local engine, and of the numbers from which it is made.
+_FILLED: Final = "CAST(list_extract($2, 1) AS BIGINT) * (16 + strlen(CAST($1 AS VARCHAR)))"
+
+
 def _fill(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
     """Build array_fill with one dimension; several dimensions raise 0A000 when it is evaluated."""
     if engine == "local":
@@ -186,7 +191,8 @@ def _fill(engine: EngineName, args: Sequence[exp.Expression], _call: Call | Aggr
             "len($2)",
             "list_extract($2, 1)",
             # DuckDB evaluates constant expressions before the CASE.
-            f"list_transform(range(CASE WHEN list_extract($2, 1) <= {_MOST_ELEMENTS} THEN list_extract($2, 1) ELSE 0 END),"
+            f"list_transform(range(CASE WHEN list_extract($2, 1) <= {_MOST_ELEMENTS} AND CASE WHEN {_FILLED} > {LONG_BYTES}"
+            f" THEN sluice_reserve({_FILLED}) ELSE TRUE END THEN list_extract($2, 1) ELSE 0 END),"
             " lambda i__: $1)",
         )
     else:
@@ -494,8 +500,19 @@ def _array_to_string(engine: EngineName, args: Sequence[exp.Expression], call: C
         # DuckDB requires a constant separator: each piece starts with the separator, and the first one is cut off.
         joined = "substring(array_to_string(list_transform($1, lambda e__: $3 || $2), ''), length($3) + 1)"
     # DuckDB returns null if all elements are null.
-    whole = f"CASE WHEN $1 IS NOT NULL AND $3 IS NOT NULL THEN coalesce({joined}, '') END"
-    return bound(engine, "array__", args[0], lambda array: sql("local", whole, array, one, args[1]))
+    whole = f"CASE WHEN $1 IS NOT NULL AND $3 IS NOT NULL AND $4 THEN coalesce({joined}, '') END"
+
+    def join(array: exp.Expression) -> exp.Expression:
+        size = sql(
+            "local",
+            "CAST(len($1) AS BIGINT) * (strlen($2) + coalesce(strlen($3), 0))",
+            array,
+            args[1],
+            substitute or text(""),
+        )
+        return sql("local", whole, array, one, args[1], fits(size))
+
+    return bound(engine, "array__", args[0], join)
 
 
 def _split(engine: EngineName, value: exp.Expression, delimiter: exp.Expression) -> exp.Expression:

@@ -16,6 +16,7 @@ from sqlglot import exp
 from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Function
 from engine.sql.functions.building import NOTHING, agg, cast, fn, op
+from engine.sql.functions.result_sizes import padded_length
 from engine.sql.functions.trees import both, sql
 from wire.types import pg_types as t
 
@@ -56,15 +57,16 @@ def _fit_length(engine: EngineName, args: Sequence[exp.Expression], call: Call |
     if size < 0:
         return args[0]
     cut = f"substr($1, 1, {size})"
-    return sql(engine, f"rpad({cut}, {size}, '0')" if pg is t.BIT else cut, *args)
+    return sql(engine, f"rpad({cut}, {padded_length(engine, size)}, '0')" if pg is t.BIT else cut, *args)
 
 
 def _of_integer(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """Build the lowest bits of an integer, sign-extended if more are requested."""
     size = max(call.type.typmod, 1)
     bits = sql(engine, _BINARY[engine], *args)
-    text = f"right($1, {size})" if size <= 64 else f"lpad($1, {size}, substr($1, 1, 1))"
-    return sql(engine, text, bits)
+    if size <= 64:
+        return sql(engine, f"right($1, {size})", bits)
+    return sql(engine, f"lpad($1, {padded_length(engine, size)}, substr($1, 1, 1))", bits)
 
 
 def _integers() -> Iterator[Function]:

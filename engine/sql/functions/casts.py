@@ -39,6 +39,7 @@ from engine.sql.functions.moments import (
     quotient,
     unless_null,
 )
+from engine.sql.functions.result_sizes import padded_length
 from engine.sql.functions.textual import apply, typed_as_text
 from engine.sql.functions.trees import both, bound, fail_with, pack, sql, text
 from engine.sql.functions.widening import cast_widened
@@ -261,8 +262,8 @@ def _lengths() -> Iterator[Function]:
                 given = sql(engine, "rtrim($1, ' ')" if engine == "local" else "rtrim($1)", given)
             if length < 0:
                 return given
-            snippet = f"rpad(left($1, {length}), {length}, ' ')" if padded else f"left($1, {length})"
-            return place(parse(engine, snippet), [given])
+            padding = f"rpad(left($1, {length}), {padded_length(engine, length)}, ' ')"
+            return place(parse(engine, padding if padded else f"left($1, {length})"), [given])
 
         return build
 

@@ -15,22 +15,24 @@ from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Builder, Function
 from engine.sql.functions.building import cast, snippet
 from engine.sql.functions.dimensions import each
+from engine.sql.functions.result_sizes import padded_length
 from engine.sql.functions.trees import both, raises, sql
 from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.plan_ir.expr import AggregateCall, Call
 
-_KEPT: Final = {t.VARCHAR: "substr($1, 1, {n})", t.BPCHAR: "rpad(substr($1, 1, {n}), {n}, ' ')"}
+_KEPT: Final = {t.VARCHAR: "substr($1, 1, {n})", t.BPCHAR: "rpad(substr($1, 1, {n}), {padded}, ' ')"}
 _TRIMMED: Final[dict[EngineName, str]] = {"local": "rtrim($1, ' ')", "spark": "rtrim(' ', $1)"}
 
 
 def _fit_template(engine: EngineName, pg: t.PgType, typ: SqlType) -> str:
     """Return a template for a string, $1, in a column of that type."""
     length = typ.typmod - 4
+    kept = _KEPT[pg].format(n=length, padded=padded_length(engine, length))
     return (
         f"CASE WHEN length({_TRIMMED[engine]}) > {length} "
-        f"THEN RAISE('22001', 'value too long for type {typ}') ELSE {_KEPT[pg].format(n=length)} END"
+        f"THEN RAISE('22001', 'value too long for type {typ}') ELSE {kept} END"
     )
 
 

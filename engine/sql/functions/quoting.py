@@ -14,6 +14,7 @@ from sqlglot import exp
 from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Const, Expr, Function
 from engine.sql.functions.building import fn
+from engine.sql.functions.result_sizes import padded_length, reserve
 from engine.sql.functions.textual import as_text
 from engine.sql.functions.trees import concat, integer, on, required_text, sql, text
 from wire.common.digits import parse_digits
@@ -155,9 +156,8 @@ def _format_argument(
         return value
     pad = "rpad" if directive.left else "lpad"
     length = "length" if engine == "local" else "char_length"
-    return sql(
-        engine, f"CASE WHEN {length}($1) >= $2 THEN $1 ELSE {pad}($1, $2, ' ') END", value, integer(directive.width)
-    )
+    padded = f"{pad}($1, {padded_length(engine, directive.width)}, ' ')"
+    return sql(engine, f"CASE WHEN {length}($1) >= $2 THEN $1 ELSE {padded} END", value, integer(directive.width))
 
 
 def _pad(engine: EngineName, value: exp.Expression, width: exp.Expression, *, left: bool) -> exp.Expression:
@@ -165,7 +165,12 @@ def _pad(engine: EngineName, value: exp.Expression, width: exp.Expression, *, le
     length = "length" if engine == "local" else "char_length"
     side = f"CASE WHEN {'TRUE' if left else '$2 < 0'} THEN rpad($1, abs($2), ' ') ELSE lpad($1, $2, ' ') END"
     whole = sql(engine, "CAST($1 AS INT)", width)
-    return sql(engine, f"CASE WHEN {length}($1) >= abs(coalesce($2, 0)) THEN $1 ELSE {side} END", value, whole)
+    count = reserve(whole, sql("local", _PADDED_BYTES, value, whole)) if engine == "local" else whole
+    return sql(engine, f"CASE WHEN {length}($1) >= abs(coalesce($3, 0)) THEN $1 ELSE {side} END", value, count, whole)
+
+
+#: The least number of bytes of a text, $1, that is padded to a width, $2, in the local engine.
+_PADDED_BYTES: Final = "greatest(CAST(strlen($1) AS BIGINT), abs(CAST($2 AS BIGINT)))"
 
 
 _NULL_IDENTIFIER: Final = (

@@ -23,6 +23,7 @@ from engine.plan_ir.expr import Function
 from engine.sql.functions.building import fn, op
 from engine.sql.functions.exact_regexp import exact_call
 from engine.sql.functions.replacement import Replacement, replacement_parts
+from engine.sql.functions.result_sizes import LONG_BYTES, reserve
 from engine.sql.functions.trees import (
     EngineBuilder,
     both,
@@ -443,10 +444,25 @@ def _replace_matches(
         if every and asked.nullable:
             raise FeatureNotSupported(f"not supported: {asked.function} of every match that may be empty")
         options = ", 'g'" if every else ""
-        return sql("local", f"regexp_replace($1, $2, $3{options})", value, pattern, _replacement(asked, replacement))
+        put = _replacement(asked, replacement)
+        if known is None or len(known) > 1:
+            put = reserve(put, _replaced_bytes(value, pattern, put))
+        return sql("local", f"regexp_replace($1, $2, $3{options})", value, pattern, put)
     if every:
         return sql("spark", "regexp_replace($1, $2, $3)", value, pattern, _replacement(asked, replacement))
     return _first_replaced(asked, value, pattern, replacement)
+
+
+def _replaced_bytes(value: exp.Expression, pattern: exp.Expression, put: exp.Expression) -> exp.Expression:
+    """Return a bound of the bytes of a local engine's replaced value: no match is empty, so there are at most as many as
+    bytes that are missing without them; each of the replacement's bytes stands for a match at most.
+    """
+    missing = "strlen($1) - strlen(regexp_replace($1, $2, '', 'g'))"
+    size = (
+        f"CASE WHEN CAST(strlen($1) AS BIGINT) * strlen($3) > {LONG_BYTES} "
+        f"THEN strlen($1) + CAST({missing} AS BIGINT) * strlen($3) ELSE 0 END"
+    )
+    return sql("local", size, value, pattern, put)
 
 
 def _first_replaced(

@@ -4,22 +4,25 @@ appendStringInfoRegexpSubstr).
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 Replacement = list[str | int]
+_ESCAPE: Final = re.compile(r"\\([1-9&\\])")
 
 
 def replacement_parts(replacement: str) -> Replacement:
     """Parse a replacement into literal texts and group numbers (0: the whole match)."""
     parts: Replacement = []
-    literal = ""
+    literal: list[str] = []
     at = 0
-    while at < len(replacement):
-        char, following = replacement[at], replacement[at + 1 : at + 2]
-        if char == "\\" and following and (following in "123456789&"):
-            parts += [literal, 0 if following == "&" else int(following)]
-            literal, at = "", at + 2
-        elif char == "\\" and following == "\\":
-            literal, at = literal + "\\", at + 2
+    for found in _ESCAPE.finditer(replacement):
+        literal.append(replacement[at : found.start()])
+        at = found.end()
+        if found[1] == "\\":
+            literal.append(found[1])
         else:
-            literal, at = literal + char, at + 1
-    parts.append(literal)
+            parts += ["".join(literal), 0 if found[1] == "&" else int(found[1])]
+            literal = []
+    parts.append("".join((*literal, replacement[at:])))
     return [part for part in parts if part != ""]

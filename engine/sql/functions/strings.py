@@ -16,6 +16,7 @@ from sqlglot import exp
 from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Function
 from engine.sql.functions.building import NOTHING, fn, op
+from engine.sql.functions.result_sizes import LONG_BYTES, reserve
 from engine.sql.functions.textual import as_text
 from engine.sql.functions.trees import (
     EngineBuilder,
@@ -286,6 +287,9 @@ def _pad(engine: EngineName, side: str, given: Sequence[exp.Expression]) -> exp.
     args = [given[0], given[1] if isinstance(given[1], exp.Literal) and _is_short(given[1]) else length, *given[2:]]
     if engine == "spark":
         return sql("spark", f"{side}($1, $2, $3)" if len(args) == 3 else f"{side}($1, $2, ' ')", *args)
+    count = constant_int(args[1])
+    if count is None or count > LONG_BYTES:
+        args[1] = reserve(args[1], sql("local", "greatest(CAST(strlen($1) AS BIGINT), $2)", args[0], args[1]))
     if len(args) == 2 or constant_text(args[2]):
         return sql("local", f"{side}($1, $2, $3)", args[0], args[1], *(args[2:] or [text(" ")]))
     unfilled = "left($1, CASE WHEN $2 < 0 THEN 0 ELSE $2 END)"
@@ -309,17 +313,34 @@ def _trim_functions(name: str, local: str, spark: str) -> Iterator[Function]:
     yield fn(name, (t.TEXT, t.TEXT), t.TEXT, local=f"{local}($1, $2)", spark=spark)
 
 
+def _local_replace(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    sought, new = constant_text(args[1]), constant_text(args[2])
+    if sought is not None and new is not None and len(new.encode()) <= len(sought.encode()):
+        return sql("local", "replace($1, $2, $3)", *args)
+    # The number of replacements is the number of bytes that are missing without them, by the length of each.
+    count = "((strlen($1) - strlen(replace($1, $2, ''))) // strlen($2))"
+    size = (
+        f"CASE WHEN CAST(strlen($1) AS BIGINT) * strlen($3) > {LONG_BYTES} AND $2 <> '' "
+        f"THEN CAST(strlen($1) AS BIGINT) + {count} * strlen($3) ELSE 0 END"
+    )
+    return sql("local", "replace($1, $2, $3)", args[0], args[1], reserve(args[2], sql("local", size, *args)))
+
+
+#: The number of bytes of repeat's result in the local engine.
+_REPEATED: Final = "CAST(strlen($1) AS BIGINT) * $2"
+
 _EDITING = (
     *_pad_functions("lpad"),
     *_pad_functions("rpad"),
     *_trim_functions("btrim", "trim", "btrim($1, $2)"),
     *_trim_functions("ltrim", "ltrim", "ltrim($2, $1)"),
     *_trim_functions("rtrim", "rtrim", "rtrim($2, $1)"),
-    fn("replace", (t.TEXT, t.TEXT, t.TEXT), t.TEXT, local="replace($1, $2, $3)", spark="replace($1, $2, $3)"),
+    fn("replace", (t.TEXT, t.TEXT, t.TEXT), t.TEXT, local=on("local", _local_replace), spark="replace($1, $2, $3)"),
     fn("translate", (t.TEXT, t.TEXT, t.TEXT), t.TEXT, local="translate($1, $2, $3)", spark="translate($1, $2, $3)"),
     fn(
         "repeat", (t.TEXT, t.INT4), t.TEXT,
-        local=f"repeat($1, CASE WHEN CAST(strlen($1) AS BIGINT) * $2 > {_BYTES_MAX} THEN {_TOO_LONG} ELSE $2 END)",
+        local=f"repeat($1, CASE WHEN {_REPEATED} > {_BYTES_MAX} THEN {_TOO_LONG} "
+        f"WHEN {_REPEATED} > {LONG_BYTES} THEN CASE WHEN sluice_reserve({_REPEATED}) THEN $2 END ELSE $2 END)",
         spark=f"repeat($1, CASE WHEN CAST(octet_length($1) AS BIGINT) * $2 > {_BYTES_MAX} THEN {_TOO_LONG} ELSE $2 END)",
     ),
     fn("reverse", (t.TEXT,), t.TEXT, local="array_to_string(list_reverse(string_split($1, '')), '')", spark="reverse($1)"),
