@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Schemas whose relations everybody may read, except closed ones. The schema of relations in memory is "".
 _OPEN: Final = ("pg_catalog", "information_schema", "sluice", TEMPORARY, "")
+#: The number that stands for every system column.
+_SYSTEM_COLUMN: Final = -1
 #: The kind of a requirement about a file of the server's machine, whose path is its name.
 FILE: Final = "file"
 
@@ -128,6 +130,16 @@ class Accesses:
         """Register these columns as the relation's, in its order."""
         for column, declared in zip(columns, access.relation.columns, strict=True):
             self._columns[column.id] = access, declared.number
+
+    def offer_system_columns(self, access: Access, exprs: Iterable[Expr]) -> None:
+        """Register the expressions of the relation's system columns, like `offer_values`. They need a privilege on the
+        whole relation, because they have no lists of their own.
+        """
+        for expr in exprs:
+            if isinstance(expr, ColumnRef):
+                self._columns[expr.column.id] = access, _SYSTEM_COLUMN
+            else:
+                self._values[id(expr)] = expr, access, _SYSTEM_COLUMN
 
     def offer_values(self, access: Access, values: Sequence[Expr]) -> None:
         """Register the expressions of a view's columns, in their order. They are recognised by identity, so each must be the

@@ -151,6 +151,7 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
     shown = alias.this.name if alias is not None else name
     own = len(node.columns) - len(system)
     accesses.columns_of(access, node.columns[:own])
+    accesses.offer_system_columns(access, (column.expr for column in system))
     source = source_of(node, shown, aliased_names(alias, names, shown), own)
     source.system = system
     source.schema = relation.schema if alias is None else None

@@ -161,6 +161,8 @@ def _bind_returning(
     inner = Scope(binder.context, binder, scope)
     own = change.target.row(change.alias, change.rows)
     own.system = returned_system_columns(change.kind, change.table, change.inserted)
+    accesses = binder.context.accesses
+    accesses.offer_system_columns(accesses.target(change.table), (column.expr for column in own.system))
     for source in (own, *change.others):
         inner.add(source)
         inner.sources.append(source)
