@@ -180,7 +180,7 @@ def _as_row(engine: EngineName, array: exp.Expression, whole: exp.Expression) ->
     )
 
 
-#: The number of bytes of array_fill's result in the local engine, and of the numbers from which it is made.
+#: A bound of the bytes of array_fill's result in the local engine: a place and the text of the element for each.
 _FILLED: Final = "CAST(list_extract($2, 1) AS BIGINT) * (16 + strlen(CAST($1 AS VARCHAR)))"
 
 
