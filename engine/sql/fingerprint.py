@@ -72,7 +72,8 @@ def fingerprint(sql: str, *, is_query: bool) -> Fingerprint:
     DELETE or MERGE.
     """
     if len(sql) > LONGEST:
-        return Fingerprint(_id_of((sql,)), mask_passwords(sql)[:LONGEST])
+        # What follows may be megabytes, and the caller is the event loop.
+        return Fingerprint(_id_of((sql,)), mask_passwords(sql[:LONGEST]))
     try:
         tokens = tokenize(sql)[:-1]
     except SqlError:

@@ -17,7 +17,7 @@ from engine.statements.copy.copy_to import CopyToExecution
 from engine.statements.copy.folder_target import CopiedFolder
 from server.cursors.portal import Portal
 from server.pgwire.exchange_of_messages import Exchange
-from server.pgwire.results import Pages
+from server.pgwire.results import Pages, encode_page
 from wire.copy.writer import RowWriter
 from wire.errors import QueryCanceled
 from wire.pg import messages as m
@@ -85,7 +85,7 @@ async def _copy_out(exchange: Exchange, portal: Portal, execution: CopyToExecuti
     run = portal.running_cursor.run(None)
     pages = Pages(exchange.stream, run, exchange.settings.now.page_bytes)
     while (page := await pages.next_page()) is not None:
-        rows = writer.encode(page)
+        rows = await encode_page(writer, page)
         execution.progress.bytes += len(rows)
         await exchange.stream.send_long(m.CopiedRows(rows))
         execution.progress.rows += page.num_rows

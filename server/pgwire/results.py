@@ -5,10 +5,13 @@ It stands between `server.cursors.portal`, which has the rows, and `server.pgwir
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from typing import Final, Protocol
 
 import pyarrow as pa
 
+from engine.common.shielded import shielded
 from engine.common.sql_type import SqlType
 from engine.contracts.sessions import ResultColumn
 from server.cursors.cursor import Run, rows_within
@@ -65,12 +68,31 @@ def encoded_column(typ: SqlType) -> EncodedColumn:
     return EncodedColumn(typ.pg, typ.typmod, typ.display, typ.minimum, fields)
 
 
+#: Pages of at most so many columns are encoded on the event loop: each column takes some tenths of a millisecond.
+_COLUMNS_AT_ONCE: Final = 100
+
+
 async def send_rows(stream: ClientStream, encoder: RowEncoder, run: Run, page_bytes: int) -> int:
     """Send the rows of a movement, in pages, at the client's pace. Returns their number. page_bytes: as for `Pages`."""
     pages = Pages(stream, run, page_bytes)
     while (page := await pages.next_page()) is not None:
-        await stream.send_long(m.Rows(encoder.encode(page)))
+        await stream.send_long(m.Rows(await encode_page(encoder, page)))
     return run.rows
+
+
+class PageEncoder(Protocol):
+    """Encodes a page of rows as bytes."""
+
+    def encode(self, batch: pa.RecordBatch) -> memoryview: ...
+
+
+async def encode_page(encoder: PageEncoder, page: pa.RecordBatch) -> memoryview:
+    """Encode a page. One of many columns takes long, however few its bytes: a thread of the loop's pool encodes it, so
+    that no other client waits. Raises as the encoder does.
+    """
+    if page.num_columns <= _COLUMNS_AT_ONCE:
+        return encoder.encode(page)
+    return await shielded(asyncio.to_thread(encoder.encode, page))
 
 
 class Pages:

@@ -96,6 +96,7 @@ CONSTRUCTS: Final[Mapping[str, Callable[[int], str]]] = {
     "columns of constants": _list("select ", ",", lambda i: f"{i} as c{i}"),
     "columns of a subquery": _list("select * from (select ", ",", lambda i: f"a + {i} as c{i}", " from t) x limit 1"),
     "calls": _list("select ", ",", lambda i: f"substr(s, {i})", " from t limit 1"),
+    "columns of rows": _list("select ", ",", lambda i: f"a + {i}", " from t"),
     "aggregates": _list("select ", ",", lambda i: f"sum(a + {i})", " from t"),
     "aggregates of DISTINCT": _list("select ", ",", lambda i: f"count(distinct a + {i})", " from t"),
     "FILTER": _list("select ", ",", lambda i: f"count(*) filter (where a = {i})", " from t"),
