@@ -129,6 +129,10 @@ class Stage:
         self.digest = 0
         self.trace: list[str] | None = [] if trace else None
         self.actors: list[Actor] = []
+        #: The probability that the actor that has taken a step takes the next one, too. The higher, the longer others pause
+        #: between two of their steps: some faults need one that does not move while another does all of its work.
+        self.persistence = 0.0
+        self._last: Actor | None = None
         self._at: Actor | None = None
 
     def start(self, process: Process, name: str, work: Callable[[], object]) -> Actor:
@@ -177,7 +181,10 @@ class Stage:
         awake = [actor for actor in self.actors if not actor.asleep]
         if not awake:
             return None
-        actor = self.chance.choice(awake)
+        actor = self._last
+        if actor not in awake or self.chance.random() >= self.persistence:
+            actor = self._last = self.chance.choice(awake)
+        assert actor is not None, "one of those that are awake"
         self.steps += 1
         self.resume(actor)
         return actor

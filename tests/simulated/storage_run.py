@@ -23,17 +23,18 @@ from simulated.quiet import quiet
 from simulated.shared_storage import SharedStorage, StorageMember
 from simulated.stage import Stage
 from simulated.storage_ground import Beginning, fixed_names
-from simulated.writers import TABLES
+from simulated.writers import TABLES, other_table
 from wire.dataclass import dataclass
 
 _MEMBERS: Final = (1, 2, 2)
+_PERSISTENCE: Final = (0.0, 0.0, 0.7, 0.95)
 _STEPS: Final = 3000
 #: The probability that a step is followed by a mishap; and the maximum number of mishaps in a run.
 _KILLS, _POWER_FAILURES, _BAD_DISKS, _AGES = 0.006, 0.005, 0.006, 0.01
 _MISHAPS: Final = 3
 _BAD_STEPS: Final = (12, 12, 60)
 #: Of the publication before the last power failure, and the probability that the disk is bad meanwhile.
-_LAST_STEPS: Final = 8
+_LAST_STEPS: Final = 24
 _BAD_AT_LAST: Final = 0.3
 #: The probability that the clients of a member commit after each statement.
 _BRIEF: Final = 0.4
@@ -61,6 +62,7 @@ class StorageRun:
         self.chance = Random(seed)
         self.stage = Stage(self.chance, trace=trace)
         self.storage = SharedStorage(self.stage, first)
+        self.stage.persistence = self.chance.choice(_PERSISTENCE)
         self._members = self.chance.choice(_MEMBERS)
         self._starts = 0
         self._mishaps = 0
@@ -116,12 +118,17 @@ class StorageRun:
     def _look(self) -> None:
         """Check the invariants after a last power failure."""
         if self.chance.random() < 0.5:
-            # The folder of a dropped table is removed, in part or wholly, and may come back.
+            # The folder of a dropped table is removed, in part or wholly, and may come back; so is a version of a log
+            # written, and may be torn.
             member = (self.storage.members or [self._start(0)])[0]
-            member.writers.drop(self.chance.choice(TABLES))
+            dropped = self.chance.choice(TABLES)
+            member.writers.drop(dropped)
+            member.writers.append(other_table(dropped))
             self.storage.age()
             self._publish_in_part(member)
         self.storage.fail_power()
+        if self.chance.random() < 0.5:
+            self._publish_together()
         self.storage.require_whole(self._start(0))
 
     def _publish_in_part(self, member: StorageMember) -> None:
@@ -134,6 +141,16 @@ class StorageRun:
         if publisher.error is not None and not self.storage.disk.failures:
             raise publisher.error
         self.storage.heal()
+
+    def _publish_together(self) -> None:
+        """Let two members find what the power failure has left, at the same time."""
+        members = [self._start(0), self._start(0)]
+        for member in members:
+            self.stage.start(member.process, "publisher", member.writers.publish)
+        while self.stage.resume_one():
+            pass
+        for member in members:
+            self.storage.end(member)
 
     # -- members -------------------------------------------------------------------------------------------------
 

@@ -218,10 +218,10 @@ class Writers:
                 self._pause("holds its locks")
             case "reference":
                 self._guard(catalog, transaction, table)
-                child = self._read_table(catalog, transaction, _other(table.name), 0)
+                child = self._read_table(catalog, transaction, other_table(table.name), 0)
                 self._change(catalog, transaction, child, self._stage_files(child), (), appends_only=True)
             case "parent":
-                child = self._read_table(catalog, transaction, _other(table.name), 0)
+                child = self._read_table(catalog, transaction, other_table(table.name), 0)
                 self._guard(catalog, transaction, child, whole=True)
                 self._replace(catalog, transaction, table, anew=False)
             case "column":
@@ -326,7 +326,7 @@ class Writers:
         """Run ALTER TABLE RENAME so that both tables have the other's name. It depends on no rows."""
         if not catalog.in_transaction:
             return
-        other = self._read_table(catalog, transaction, _other(table.name), 0)
+        other = self._read_table(catalog, transaction, other_table(table.name), 0)
         transaction.defines = True
         transaction.names |= {table.name, other.name, _SPARE_NAME}
         for name, to in ((table.name, _SPARE_NAME), (other.name, table.name), (_SPARE_NAME, other.name)):
@@ -403,8 +403,17 @@ class Writers:
         transaction.removed.setdefault(location, set()).update(removed)
         catalog.tables.change_data(table, added, removed, appends_only=appends_only, whole=whole)
 
+    # -- statements while no actor runs --------------------------------------------------------------------------
+
+    def append(self, name: str) -> None:
+        """Run INSERT."""
+        self._store.refresh()
+        catalog = SessionCatalog(self._store)
+        table = self._table(catalog, name)
+        catalog.tables.change_data(table, self._stage_files(table), (), appends_only=True)
+
     def drop(self, name: str) -> None:
-        """Run DROP TABLE, when no actor runs."""
+        """Run DROP TABLE."""
         self._store.refresh()
         catalog = SessionCatalog(self._store)
         catalog.objects.remove(self._table(catalog, name))
@@ -449,8 +458,12 @@ class Writers:
         while not self.closing:
             self._stage.step("publisher rests")
             if self._stage.chance.random() < 0.3:
-                with self._upkeep():
-                    self._store.publish()
+                self.publish()
+
+    def publish(self) -> None:
+        """Publish once."""
+        with self._upkeep():
+            self._store.publish()
 
     def upkeep(self, count: int) -> None:
         """Run compaction or VACUUM, `count` times in all."""
@@ -516,7 +529,7 @@ def rows(table: Table, numbers: Sequence[int]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=[column.name for column in table.columns])
 
 
-def _other(name: str) -> str:
+def other_table(name: str) -> str:
     return TABLES[1 - TABLES.index(name)]
 
 

@@ -165,14 +165,14 @@ tables.missing_paths = lambda table, paths: ()
     Fault(
         "a reader's locks are not looked at in a group",
         _STORE,
-        "                replay(self.snapshot, guards)\n",
+        "                replay(self.snapshot, kept)\n",
         "                pass\n",
     ),
     Fault(
         "a reader's locks are looked at in a state that may be old",
         _STORE,
-        "            if guards:\n                self.refresh()\n",
-        "            if guards:\n",
+        "            if kept:\n                self.refresh()\n",
+        "            if kept:\n",
     ),
     Fault(
         "one error is told to all of a group",

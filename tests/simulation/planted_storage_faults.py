@@ -262,6 +262,12 @@ FAULTS: Final = (
         "        database.forget(location)\n        tables.discard(root, location)\n",
     ),
     Fault(
+        "a dropped folder that could not be removed is forgotten",
+        _PUBLISH,
+        "        if (root / location).exists():\n            continue\n",
+        "",
+    ),
+    Fault(
         "VACUUM compares the log with an older catalog",
         _VACUUM,
         _LOG_THEN_CATALOG,
