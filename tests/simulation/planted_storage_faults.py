@@ -209,7 +209,7 @@ FAULTS: Final = (
         "a change of a block is committed at once",
         _VISIBLE,
         "        elif self.in_transaction:\n            self.pending.append(change, *more)",
-        "        elif self.in_transaction and not isinstance(change, DataChange):\n            self.pending.append(change, *more)",
+        "        elif self.in_transaction and not hasattr(change, 'truncates'):\n            self.pending.append(change, *more)",
     ),
     Fault(
         "VACUUM takes what was just taken away",
