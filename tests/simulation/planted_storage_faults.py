@@ -16,7 +16,7 @@ sys.path[:0] = [str(_ROOT / "tests"), str(_ROOT)]
 from support.planting import Fault, plant, run_hunts  # noqa: E402
 
 #: So many seeds are tried.
-SEEDS: Final = 300
+SEEDS: Final = 1000
 _DELTA: Final = "engine.storage.delta"
 _PUBLISH: Final = "engine.catalog.store.publication"
 _STAGING: Final = "engine.storage.staging"
