@@ -72,8 +72,8 @@ class Writers:
 
     #: The kinds of statements, as often as they are to be chosen.
     kinds: ClassVar[Sequence[str]] = (
-        "keep", "keep", "keep", "keep", "append", "append", "read", "read", "read", "delete", "replace", "replace", "key", "area", "move", "column",
-        "lock", "reference", "parent", "swap", "create",
+        "keep", "keep", "keep", "keep", "append", "append", "read", "read", "read", "delete", "replace", "replace", "key",
+        "area", "move", "column", "lock", "reference", "parent", "swap", "create",
     )  # fmt: skip
     #: ... of clients that commit after each statement, which is what makes groups.
     brief_kinds: ClassVar[Sequence[str]] = (
