@@ -22,6 +22,9 @@ from wire.pg import messages as m
 from wire.pg.datarow import EncodedColumn, RowEncoder
 from wire.types.text_settings import OutputSettings
 
+#: Pages of at most so many columns are encoded on the event loop: each column takes some tenths of a millisecond.
+_COLUMNS_AT_ONCE: Final = 100
+
 
 def row_description(columns: Sequence[ResultColumn], formats: Sequence[int]) -> m.RowDescription:
     """Return a RowDescription; `formats` has one entry per column."""
@@ -66,10 +69,6 @@ def encoded_column(typ: SqlType) -> EncodedColumn:
     """Return the properties of a column of this type that an encoder needs."""
     fields = tuple(encoded_column(field) for _, field in typ.fields)
     return EncodedColumn(typ.pg, typ.typmod, typ.display, typ.minimum, fields)
-
-
-#: Pages of at most so many columns are encoded on the event loop: each column takes some tenths of a millisecond.
-_COLUMNS_AT_ONCE: Final = 100
 
 
 async def send_rows(stream: ClientStream, encoder: RowEncoder, run: Run, page_bytes: int) -> int:

@@ -11,7 +11,6 @@ that may take long are interruptible (`engine.executors.local.cursor_work`), and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from inspect import Parameter, Signature
 from typing import Any, Final
 
 import pyarrow as pa
@@ -54,7 +53,7 @@ def register(
     compute = _strictly(compute) if strict else compute
     if interruptible:
         parameters = [*parameters, "BIGINT"]
-    column = _over(_interruptibly(compute) if interruptible else _each(compute), len(parameters), returns)
+    column = _over(_interruptibly(compute) if interruptible else _each(compute), returns)
     arrow_function(name, parameters, returns, sees_nulls=True)(column)
 
 
@@ -95,14 +94,11 @@ def _interruptibly(compute: Callable[..., Any]) -> Callable[[Sequence[tuple[Any,
     return make_interruptible_calls
 
 
-def _over(make_calls: Callable[[Sequence[tuple[Any, ...]]], list[Any]], arity: int, returns: str) -> Callable[..., Any]:
+def _over(make_calls: Callable[[Sequence[tuple[Any, ...]]], list[Any]], returns: str) -> Callable[..., Any]:
     def column(*arrays: Any) -> Any:
         calls = list(zip(*(_values(array) for array in arrays), strict=True))
         return pa.array(make_calls(calls), _ARROW[returns])
 
-    # DuckDB determines the number of parameters from the function's signature.
-    places = [Parameter(f"column_{n}", Parameter.POSITIONAL_ONLY) for n in range(arity)]
-    column.__signature__ = Signature(places)  # type: ignore[attr-defined]
     return column
 
 

@@ -23,12 +23,13 @@ from engine.executors.local.udf import arrow_function
 from engine.sql.text_templates import moments, numbers, reading
 
 
-def _each(compute: Callable[..., Any], typ: pa.DataType, arguments: int) -> Callable[..., pa.Array]:
+def _each(compute: Callable[..., Any], typ: pa.DataType) -> Callable[..., pa.Array]:
     """Return a function that applies `compute` once for each distinct combination of arguments, as work of the cursor
-    whose number is the last parameter. The number of parameters is explicit, because DuckDB counts them.
+    whose number is the last parameter.
     """
 
-    def run(cursor: Any, *columns: Any) -> pa.Array:
+    def run(*columns_and_cursor: Any) -> pa.Array:
+        *columns, cursor = columns_and_cursor
         rows = np.flatnonzero(np.logical_and.reduce([_is_valid(column) for column in columns]))
         encoded = [_encode_dictionary(column.take(pa.array(rows))) for column in columns]
         firsts, back = _combinations([column.indices.to_numpy() for column in encoded])
@@ -39,17 +40,7 @@ def _each(compute: Callable[..., Any], typ: pa.DataType, arguments: int) -> Call
         places[rows] = back
         return pa.array(found, typ).take(pa.array(places, mask=places < 0))
 
-    def of_two(a: Any, b: Any, cursor: Any) -> pa.Array:
-        return run(cursor, a, b)
-
-    def of_three(a: Any, b: Any, c: Any, cursor: Any) -> pa.Array:
-        return run(cursor, a, b, c)
-
-    def of_four(a: Any, b: Any, c: Any, d: Any, cursor: Any) -> pa.Array:
-        return run(cursor, a, b, c, d)
-
-    counted: dict[int, Callable[..., pa.Array]] = {2: of_two, 3: of_three, 4: of_four}
-    return counted[arguments]
+    return run
 
 
 def _interruptibly(compute: Callable[..., Any], values: Sequence[Any]) -> Any:
@@ -93,6 +84,4 @@ _FUNCTIONS: Final[tuple[tuple[str, tuple[str, ...], str, pa.DataType, Callable[.
 )
 for _name, _parameters, _returns, _typ, _compute in _FUNCTIONS:
     # Outside of a statement's cursor, its number is null.
-    arrow_function(f"sluice_{_name}", (*_parameters, "BIGINT"), _returns, sees_nulls=True)(
-        _each(_compute, _typ, len(_parameters))
-    )
+    arrow_function(f"sluice_{_name}", (*_parameters, "BIGINT"), _returns, sees_nulls=True)(_each(_compute, _typ))

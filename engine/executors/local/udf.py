@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature
 from typing import Any, Final
 
 import duckdb
@@ -62,7 +63,7 @@ def install(connection: duckdb.DuckDBPyConnection) -> None:
     for function in FUNCTIONS.values():
         connection.create_function(
             function.name,
-            _with_error_texts(function.compute),
+            _as_duckdb_calls_it(function),
             list(function.parameters),
             function.returns,
             type=PythonUDFType.ARROW,
@@ -71,16 +72,22 @@ def install(connection: duckdb.DuckDBPyConnection) -> None:
         )
 
 
-def _with_error_texts(compute: Vectorised) -> Vectorised:
-    """Return `compute` with its SqlErrors encoded as texts that `engine.executors.local.errors` decodes, because
-    DuckDB keeps only the text of an exception.
+def _as_duckdb_calls_it(function: ArrowFunction) -> Vectorised:
+    """Return a function's `compute` with its SqlErrors encoded as texts that `engine.executors.local.errors` decodes,
+    because DuckDB keeps only the text of an exception, and with the signature in which DuckDB counts the parameters.
     """
 
-    @functools.wraps(compute)
+    @functools.wraps(function.compute)
     def call(*arrays: Any) -> Any:
         try:
-            return compute(*arrays)
+            return function.compute(*arrays)
         except SqlError as error:
             raise ValueError(as_text(error)) from error
 
+    call.__signature__ = _signature(len(function.parameters))  # type: ignore[attr-defined]
     return call
+
+
+@functools.cache
+def _signature(parameters: int) -> Signature:
+    return Signature([Parameter(f"column_{n}", Parameter.POSITIONAL_ONLY) for n in range(parameters)])

@@ -20,7 +20,7 @@ from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, Function
 from engine.sql.functions.building import fn, op
 from engine.sql.functions.dimensions import each, flat, lengths, rectangular
-from engine.sql.functions.result_sizes import LONG_BYTES, fits
+from engine.sql.functions.result_sizes import fits, fits_snippet
 from engine.sql.functions.textual import apply, typed_as_text
 from engine.sql.functions.trees import EngineBuilder, both, bound, concat, constant_text, is_null, on, raises, sql, text
 from wire.errors import FeatureNotSupported
@@ -191,8 +191,8 @@ def _fill(engine: EngineName, args: Sequence[exp.Expression], _call: Call | Aggr
             "len($2)",
             "list_extract($2, 1)",
             # DuckDB evaluates constant expressions before the CASE.
-            f"list_transform(range(CASE WHEN list_extract($2, 1) <= {_MOST_ELEMENTS} AND CASE WHEN {_FILLED} > {LONG_BYTES}"
-            f" THEN sluice_reserve({_FILLED}) ELSE TRUE END THEN list_extract($2, 1) ELSE 0 END),"
+            f"list_transform(range(CASE WHEN list_extract($2, 1) <= {_MOST_ELEMENTS} AND {fits_snippet(_FILLED)}"
+            " THEN list_extract($2, 1) ELSE 0 END),"
             " lambda i__: $1)",
         )
     else:

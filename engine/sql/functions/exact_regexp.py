@@ -12,7 +12,16 @@ from typing import Final
 from sqlglot import exp
 
 from engine.common.interrupts import check_for_interrupts
-from engine.sql.functions.trees import bound, constant_int, constant_text, integer, required_text, sql, text
+from engine.sql.functions.trees import (
+    CURSOR_NUMBER,
+    bound,
+    constant_int,
+    constant_text,
+    integer,
+    required_text,
+    sql,
+    text,
+)
 from engine.sql.regex.matching import compile_pattern
 from wire.errors import FeatureNotSupported, InvalidParameterValue
 from wire.regex.grammar import read, read_options
@@ -38,8 +47,7 @@ def _call(function: str, args: Arguments, letters: exp.Expression, *more: exp.Ex
     if written is not None and options is not None:
         compile_pattern(read(written, read_options(options), check_for_interrupts))
     places = ", ".join(f"${n}" for n in range(1, 4 + len(more)))
-    # The variable identifies the statement whose interrupt ends the call (engine.executors.local.cursor_work).
-    call = f"sluice_regexp_{function}({places}, getvariable('sluice_cursor'))"
+    call = f"sluice_regexp_{function}({places}, {CURSOR_NUMBER})"
     return sql("local", call, args[0], args[1], letters, *more)
 
 

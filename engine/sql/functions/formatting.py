@@ -33,7 +33,18 @@ from engine.sql.functions.moments import (
     quotient,
 )
 from engine.sql.functions.timefields import moment_field, to_local
-from engine.sql.functions.trees import both, bound, concat, constant_text, integer, is_null, required_text, sql, text
+from engine.sql.functions.trees import (
+    CURSOR_NUMBER,
+    both,
+    bound,
+    concat,
+    constant_text,
+    integer,
+    is_null,
+    required_text,
+    sql,
+    text,
+)
 from engine.sql.text_templates.lengths import COMPILED_CHARACTERS_MAX
 from engine.sql.text_templates.moments import DAYS, MONTHS, ROMAN_MONTHS, Item, check_interval_keyword, moment_template
 from wire.dataclass import dataclass
@@ -339,7 +350,7 @@ def _to_char_moment(engine: EngineName, args: Sequence[exp.Expression], call: Ca
         zone = f", {SESSION_ZONE}" if typ is t.TIMESTAMPTZ else ""
         return sql(
             "local",
-            f"CASE WHEN {finite} THEN sluice_{typ.name}_to_char($2, nullif($3, ''){zone}, getvariable('sluice_cursor')) END",
+            f"CASE WHEN {finite} THEN sluice_{typ.name}_to_char($2, nullif($3, ''){zone}, {CURSOR_NUMBER}) END",
             value, micros_of("local", value, typ), args[1],
         )  # fmt: skip
 
@@ -371,7 +382,7 @@ def _to_char_interval(
         return sql(
             "local",
             "sluice_interval_to_char(CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), nullif($4, ''), "
-            "getvariable('sluice_cursor'))",
+            f"{CURSOR_NUMBER})",
             parts.months, parts.days, parts.micros, args[1],
         )  # fmt: skip
 

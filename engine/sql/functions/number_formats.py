@@ -24,6 +24,7 @@ from engine.plan_ir.expr import Const, Function
 from engine.sql.functions.building import NOTHING, fn
 from engine.sql.functions.casts_input import read_numeric
 from engine.sql.functions.trees import (
+    CURSOR_NUMBER,
     both,
     bound,
     concat,
@@ -249,7 +250,7 @@ def _by_function(engine: EngineName, args: Sequence[exp.Expression], typ: t.PgTy
     if engine == "spark":
         raise FeatureNotSupported(f'not supported: to_char of a number by "{required_text(template, "a template")}"')
     given = "CAST($1 AS VARCHAR)" if typ is t.NUMERIC else "$1"
-    written = sql("local", f"sluice_{typ.name}_to_char({given}, $2, getvariable('sluice_cursor'))", value, template)
+    written = sql("local", f"sluice_{typ.name}_to_char({given}, $2, {CURSOR_NUMBER})", value, template)
     return sql("local", "CASE WHEN $1 = '' THEN left(CAST($2 AS VARCHAR), 0) ELSE $3 END", template, value, written)
 
 
@@ -316,7 +317,7 @@ def _float(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggr
 
 
 def _to_number(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    read = sql("local", "sluice_to_number($1, nullif($2, ''), getvariable('sluice_cursor'))", *args)
+    read = sql("local", f"sluice_to_number($1, nullif($2, ''), {CURSOR_NUMBER})", *args)
     return read_numeric("local", read, call.type)
 
 

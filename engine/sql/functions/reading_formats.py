@@ -23,6 +23,7 @@ from engine.sql.functions.datetime import date_of, date_to_timestamp
 from engine.sql.functions.formatting import SESSION_ZONE
 from engine.sql.functions.moments import HOUR, MINUTE, SECOND, to_instant
 from engine.sql.functions.trees import (
+    CURSOR_NUMBER,
     both,
     bound,
     concat,
@@ -245,13 +246,13 @@ def _compute_by_function(as_date: bool, value: exp.Expression, template: exp.Exp
     if as_date:
         return sql(
             "local",
-            "(CAST('1970-01-01' AS DATE) + sluice_to_date($1, $2, getvariable('sluice_cursor')))",
+            f"(CAST('1970-01-01' AS DATE) + sluice_to_date($1, $2, {CURSOR_NUMBER}))",
             value,
             template,
         )
     return sql(
         "local",
-        f"make_timestamptz(sluice_to_timestamp($1, $2, {SESSION_ZONE}, getvariable('sluice_cursor')))",
+        f"make_timestamptz(sluice_to_timestamp($1, $2, {SESSION_ZONE}, {CURSOR_NUMBER}))",
         value,
         template,
     )

@@ -23,7 +23,12 @@ def fits(size: exp.Expression) -> exp.Expression:
     size: an expression over the arguments that differ from row to row, even if their values do not matter: DuckDB would
     check a constant only once for all rows. Its evaluation raises OutOfMemory if they do not fit.
     """
-    return sql("local", f"CASE WHEN $1 > {LONG_BYTES} THEN sluice_reserve($1) ELSE TRUE END", size)
+    return sql("local", fits_snippet("$1"), size)
+
+
+def fits_snippet(size: str) -> str:
+    """Return the same condition as a snippet of SQL."""
+    return f"CASE WHEN {size} > {LONG_BYTES} THEN sluice_reserve({size}) ELSE TRUE END"
 
 
 def reserve(value: exp.Expression, size: exp.Expression) -> exp.Expression:

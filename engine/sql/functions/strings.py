@@ -16,7 +16,7 @@ from sqlglot import exp
 from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Function
 from engine.sql.functions.building import NOTHING, fn, op
-from engine.sql.functions.result_sizes import LONG_BYTES, reserve
+from engine.sql.functions.result_sizes import LONG_BYTES, fits_snippet, reserve
 from engine.sql.functions.textual import as_text
 from engine.sql.functions.trees import (
     EngineBuilder,
@@ -340,7 +340,7 @@ _EDITING = (
     fn(
         "repeat", (t.TEXT, t.INT4), t.TEXT,
         local=f"repeat($1, CASE WHEN {_REPEATED} > {_BYTES_MAX} THEN {_TOO_LONG} "
-        f"WHEN {_REPEATED} > {LONG_BYTES} THEN CASE WHEN sluice_reserve({_REPEATED}) THEN $2 END ELSE $2 END)",
+        f"WHEN {fits_snippet(_REPEATED)} THEN $2 END)",
         spark=f"repeat($1, CASE WHEN CAST(octet_length($1) AS BIGINT) * $2 > {_BYTES_MAX} THEN {_TOO_LONG} ELSE $2 END)",
     ),
     fn("reverse", (t.TEXT,), t.TEXT, local="array_to_string(list_reverse(string_split($1, '')), '')", spark="reverse($1)"),

@@ -24,6 +24,8 @@ from wire.errors import FeatureNotSupported
 if TYPE_CHECKING:
     from engine.plan_ir.expr import AggregateCall, Builder, Call
 
+#: The local engine's number of the cursor whose interrupt ends a call (`engine.executors.local.cursor_work`).
+CURSOR_NUMBER: Final = "getvariable('sluice_cursor')"
 _LET: Final[dict[EngineName, str]] = {
     "local": "list_transform([$1], lambda {name}: {body})[1]",
     "spark": "transform(array($1), {name} -> {body})[0]",
