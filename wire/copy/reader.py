@@ -142,7 +142,8 @@ class RowReader:
         unterminated = final and self._layout.csv and not marks.closed
         data, marks, corrupt = self._upto_end_of_data(data, marks)
         known = self._end is not None
-        stops, behind, wrong = self._row_ends(data, marks, final=final)
+        nothing_follows = final or self._over or corrupt is not None
+        stops, behind, wrong = self._row_ends(data, marks, final=nothing_follows)
         fields = int(np.searchsorted(marks.separators, stops[-1], side="right")) if len(stops) else 0
         consumed = int(behind[-1]) if len(behind) else 0
         del self._held[:consumed]
@@ -169,16 +170,17 @@ class RowReader:
         """Return the data with a line end after the last row, if it has none."""
         if not len(data):
             return data
-        if not self._layout.csv and len(escapes := text.find_escapes(data)) and escapes[-1] == len(data) - 1:
+        if is_cut := not self._layout.csv and len(data) - 1 in text.find_escapes(data)[-1:]:
+            # The row is there, even if the backslash is all of it.
             data = data[:-1]
         marks = self._marks(data)
         if self._layout.csv and not marks.closed:
             return data
         last = marks.separators[-1] if len(marks.separators) else -1
-        crnl = self._end == b"\r\n" or (self._end is None and b"\r\n" in data.tobytes())
-        if 0 <= last == len(data) - 1 and marks.ends[-1] and not (crnl and data[-1] == 13):
+        end = self._end or _line_end(data, marks.separators[marks.ends])
+        half = end == b"\r\n" and len(data) > 0 and data[-1] == 13
+        if not is_cut and 0 <= last == len(data) - 1 and marks.ends[-1] and not half:
             return data
-        end = self._end or (b"\r\n" if crnl else b"\r" if 13 in data[marks.separators] else b"\n")
         return np.concatenate((data, np.frombuffer(end, np.uint8)))
 
     def _unterminated_error(self, line: bytes) -> SqlError:
@@ -212,12 +214,7 @@ class RowReader:
             ends = ends[:-1]  # a newline may still follow
         if not len(ends):
             return ends, ends, None
-        if self._end is None:
-            first = int(ends[0])
-            if data[first] == 10:
-                self._end = b"\n"
-            else:
-                self._end = b"\r\n" if first + 1 < len(data) and data[first + 1] == 10 else b"\r"
+        self._end = self._end or _line_end(data, ends)
         return self._checked_ends(data, ends)
 
     def _checked_ends(self, data: Bytes1D, ends: Ints) -> tuple[Ints, Ints, SqlError | None]:
@@ -279,9 +276,15 @@ class RowReader:
         if not rows.count:
             return rows, error
         self._header = False
-        if self._layout.header == "match":
-            wrong = self._columns.header_error(rows.upto(1))
-            if wrong is not None:
-                self._over = True
-                return rows.upto(0), wrong
+        wrong = self._columns.header_error(rows)
+        if wrong is not None:
+            self._over = True
+            return rows.upto(0), wrong
         return rows.after(1), error
+
+
+def _line_end(data: Bytes1D, ends: Ints) -> bytes:
+    """Return how lines end: as the first one does. ends: the positions of the ends; where there is none, it is a newline."""
+    if not len(ends) or data[ends[0]] == 10:
+        return b"\n"
+    return b"\r\n" if data[ends[0] + 1 : ends[0] + 2].tobytes() == b"\n" else b"\r"

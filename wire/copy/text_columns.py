@@ -156,8 +156,15 @@ class TextColumns:
         except SqlError as error:
             raise self.add_context(error, int(rows.lines[row]), rows.line(row)) from None
 
-    def header_error(self, row: Rows) -> SqlError | None:
-        """Return the error of a header that does not name the columns."""
+    def header_error(self, rows: Rows) -> SqlError | None:
+        """Return the error of a header, the first of these rows, that is not valid text, or has to name the columns and
+        does not.
+        """
+        if (broken := self._broken_text(rows)) is not None and broken[0] == 0:
+            return broken[1]
+        return self._name_error(rows.upto(1)) if self._layout.header == "match" else None
+
+    def _name_error(self, row: Rows) -> SqlError | None:
         fields = row.fields().cast(pa.string()).to_pylist()
         nulls = row.equal(self._layout.null) & ~row.has_mark()
         context = int(row.lines[0])
