@@ -60,8 +60,8 @@ class StatementRecord:
 
     __slots__ = (
         "_begun", "_first_at", "_id", "_new_id", "_text", "bind", "compile", "database", "ended_at", "engine", "error",
-        "opened_at", "operators", "parse", "pid", "plan", "planned", "portal", "position", "query", "reason", "rows", "span",
-        "sqlstate", "start", "started", "state", "user",
+        "opened_at", "operators", "parse", "pid", "plan", "planned", "portal", "position", "query", "reason", "rows", "size",
+        "span", "sqlstate", "start", "started", "state", "user",
     )  # fmt: skip
 
     def __init__(self, pid: int, user: str, database: str, text: str, new_id: Callable[[], QueryId]) -> None:
@@ -76,6 +76,8 @@ class StatementRecord:
         self.portal: str | None = None
         self.position: Position | None = None
         self.rows = 0
+        #: The approximate bytes of the record, once it has ended.
+        self.size = 0
         self.state: StatementState = "planning"
         self.started = time.time()
         self._begun = time.monotonic()
@@ -200,11 +202,7 @@ class StatementRecord:
         self.operators = {}
         if len(self._text) > TEXT_MAX:
             self._text = self._visible_text(TEXT_MAX)
-
-    @property
-    def size(self) -> int:
-        """The approximate bytes of a record that has ended."""
-        return _ENTRY_BYTES + 4 * (len(self._text) + len(self.reason or "") + len(self.error or ""))
+        self.size = _ENTRY_BYTES + 4 * (len(self._text) + len(self.reason or "") + len(self.error or ""))
 
     def _until(self) -> float:
         return time.monotonic() if self.ended_at is None else self.ended_at

@@ -454,6 +454,8 @@ class SessionSettings:
         self._found: dict[str, str] = {}
         self.on_report = on_report
         self.version = 0
+        #: The version at which the transaction's modes were last seen to be the default ones.
+        self._default_modes_at: int | None = None
         for name, value in (defaults or {}).items():
             setting = self._row(name, defining=True)
             self._defaults[setting.name.lower()] = setting.read(value, self.default(setting))
@@ -572,10 +574,13 @@ class SessionSettings:
     def begin(self) -> None:
         """Begin a transaction with the session's default modes, which BEGIN and SET TRANSACTION may change."""
         self._saved = [self._now.copy()]
+        if self._default_modes_at == self.version:
+            return
         for mode in _TRANSACTION_MODES:
             default = self.get(f"default_{mode}")
             if default != self.get(mode):
                 self.set(mode, default, local=True)
+        self._default_modes_at = self.version
 
     def commit(self) -> None:
         self._saved = []

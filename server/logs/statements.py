@@ -96,17 +96,20 @@ class StatementLog:
 
     def step_done(self, step: str, statement: str, portal: str = "") -> None:
         """Log the duration of Parse or Bind. step: its name in the message."""
-        self._duration(self.seconds, lambda: f"{step} {_name(statement, portal)}: {mask_passwords(self._text)}")
+        if self._view.has_durations:
+            self._duration(self.seconds, lambda: f"{step} {_name(statement, portal)}: {mask_passwords(self._text)}")
 
     def execute_done(self, portal: Portal, seconds: float | None = None, *, fetches: bool = False) -> None:
         """Log the duration of an execution. seconds: the duration, if it is not the time since the message."""
-        self._duration(self.seconds if seconds is None else seconds, lambda: _execute_text(portal, fetches=fetches))
+        if self._view.has_durations:
+            self._duration(self.seconds if seconds is None else seconds, lambda: _execute_text(portal, fetches=fetches))
 
     def _duration(self, seconds: float, what: Callable[[], str]) -> None:
         view = self._view
-        if not view.has_duration(seconds):
+        is_slow = view.is_slow(seconds)
+        if not view.durations and not is_slow:
             return
-        told = "" if self._is_logged or not view.is_slow(seconds) else f"  {what()}"
+        told = "" if self._is_logged or not is_slow else f"  {what()}"
         self._say(f"duration: {seconds * 1000:.3f} ms{told}")
 
     def plan(self, seconds: float, source: str, plan: str) -> None:

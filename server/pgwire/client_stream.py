@@ -126,15 +126,22 @@ class ClientStream(asyncio.Protocol):
     async def next_event(self) -> m.FrontendMessage:
         """Return the client's next message. Raises the errors of `Connection.next_event`, and ClientGone."""
         while True:
-            event = self.connection.next_event()
-            if not isinstance(event, Nothing):
-                self.turn = self._arrived_at
-                if not self.reading.is_reading:
-                    self.reading.adjust()
+            event = self.arrived_event()
+            if event is not None:
                 return event
             if self._gone:
                 raise ClientGone("the client closed the connection")
             await self._wait_data()
+
+    def arrived_event(self) -> m.FrontendMessage | None:
+        """Return the client's next message if it has arrived. Raises the errors of `Connection.next_event`."""
+        event = self.connection.next_event()
+        if isinstance(event, Nothing):
+            return None
+        self.turn = self._arrived_at
+        if not self.reading.is_reading:
+            self.reading.adjust()
+        return event
 
     async def _wait_data(self) -> None:
         self.flush()

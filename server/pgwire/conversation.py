@@ -51,6 +51,10 @@ _HANDLERS: Final[dict[type, Handler]] = {
 }
 
 
+#: The states in which ReadyForQuery is due once a message has been answered.
+_COMMAND_OVER: Final = (State.SIMPLE, State.SYNCING)
+
+
 class Conversation:
     """See the module's docstring. `run` handles all messages, in the session's task.
 
@@ -90,9 +94,10 @@ class Conversation:
     async def run(self) -> None:
         """Answer messages until the client ends the session. Raises FatalError if the server ends it."""
         exchange = self.exchange
+        self._set_state("active")
         while True:
             try:
-                message = await self._next_message()
+                message = self._stream.arrived_event() or await self._next_message()
                 if isinstance(message, m.Terminate):
                     return
                 await self._answer(exchange, message)
@@ -108,14 +113,16 @@ class Conversation:
 
     async def _answer(self, exchange: Exchange, message: m.FrontendMessage) -> None:
         with self._interrupts.command():
-            await exchange.loop_turn.give_way()
-            await self._visits.over()
+            if exchange.loop_turn.is_over:
+                await exchange.loop_turn.give_way()
+            if self._visits.under_way:
+                await self._visits.over()
             if exchange.rows is not None and not pipelined_rows.continues(exchange, message):
                 await pipelined_rows.run(exchange)
             await _HANDLERS[type(message)](exchange, message)
             if exchange.rows is not None and not self._stream.connection.is_executing_on:
                 await pipelined_rows.run(exchange)
-        if self._stream.connection.state in (State.SIMPLE, State.SYNCING):
+        if self._stream.connection.state in _COMMAND_OVER:
             exchange.ready()
 
     async def _on_failure(self, exchange: Exchange, error: SqlError) -> None:
@@ -124,7 +131,7 @@ class Conversation:
             error = await self._failed_before(exchange, error)
         await exchange.abandon(error)
         exchange.send(m.ErrorResponse.of(error))
-        if self._stream.connection.state in (State.SIMPLE, State.SYNCING):
+        if self._stream.connection.state in _COMMAND_OVER:
             exchange.ready()
 
     async def _failed_before(self, exchange: Exchange, error: SqlError) -> SqlError:
@@ -139,6 +146,9 @@ class Conversation:
         return error
 
     async def _next_message(self) -> m.FrontendMessage:
+        """Wait for the client's next message. Meanwhile others may visit the session's cursors, and its idle time
+        counts.
+        """
         idle = self._stream.connection.state is State.IDLE
         self._set_state(STATES[self.exchange.commands.block.status] if idle else "active")
         if idle:

@@ -27,8 +27,11 @@ class LoopTurn:
         self._stream = stream
         self._began = 0.0
 
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() - max(self._began, self._stream.turn) >= _SECONDS
+
     async def give_way(self) -> None:
-        """Let the other tasks of the loop run once if the turn is over."""
-        if time.monotonic() - max(self._began, self._stream.turn) >= _SECONDS:
-            await asyncio.sleep(0)
-            self._began = time.monotonic()
+        """Let the other tasks of the loop run once, and begin another turn."""
+        await asyncio.sleep(0)
+        self._began = time.monotonic()

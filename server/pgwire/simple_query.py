@@ -29,7 +29,8 @@ async def simple_query(exchange: Exchange, message: m.Query) -> None:
     exchange.log.simple(statements)
     shared = len(statements) > 1
     for statement in statements:
-        await exchange.loop_turn.give_way()
+        if exchange.loop_turn.is_over:
+            await exchange.loop_turn.give_way()
         exchange.require_usable(statement)
         exchange.begin(message.text, shared=shared)
         await _run(exchange, statement, last=statement is statements[-1])

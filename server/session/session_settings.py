@@ -42,9 +42,10 @@ class LogView:
         """Return whether messages of this severity are logged."""
         return log_rank(severity) >= self.rank_min
 
-    def has_duration(self, seconds: float) -> bool:
-        """Return whether this duration is logged, with or without the statement's text."""
-        return self.durations or self.is_slow(seconds)
+    @property
+    def has_durations(self) -> bool:
+        """Whether some durations are logged, with or without the statement's text."""
+        return self.durations or self.min_duration >= 0
 
     def is_slow(self, seconds: float) -> bool:
         return 0 <= self.min_duration <= seconds

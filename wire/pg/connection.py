@@ -322,23 +322,25 @@ class Connection:
         """Return the next complete frame (type, body, next state), or None if it has not arrived. The frame's head is
         checked as soon as it has arrived.
         """
-        held = self.buffered_bytes
+        buffer, at = self._buffer, self._at
+        held = len(buffer) - at
         if held < 1:
             return None
-        kind = bytes(self._buffer[self._at : self._at + 1])
+        kind = bytes(buffer[at : at + 1])
         cls = m.request_class(kind)
-        if cls not in row:
+        successor = row.get(cls)
+        if successor is None:
             raise self._out_of_order(kind)
-        if held < 5:
+        if held < _HEAD_BYTES:
             return None
-        (length,) = _LENGTH.unpack_from(self._buffer, self._at + 1)
+        (length,) = _LENGTH.unpack_from(buffer, at + 1)
         if not 4 <= length <= self._length_max(cls):
             raise ProtocolViolation("invalid message length")
-        if held < length + 1:
+        if held <= length:
             if length > LONG_MESSAGE_BYTES and self.is_crowded:
-                self._refuse(length, row[cls])
+                self._refuse(length, successor)
             return None
-        return kind, self._consume(5, length - 4), row[cls]
+        return kind, self._consume(_HEAD_BYTES, length - 4), successor
 
     def _refuse(self, length: int, successor: State) -> None:
         """Discard the received part of the message, and the rest when it arrives. Raises OutOfMemory, unless the

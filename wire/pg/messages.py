@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
 from wire.dataclass import dataclass
@@ -217,15 +218,31 @@ def request_class(kind: bytes) -> type[Request]:
         raise ProtocolViolation(f"invalid frontend message type {kind[0]}") from None
 
 
+#: The bytes of a body, and the number of bodies, that are decoded once however often they arrive.
+_REPEATED_BYTES: Final = 64
+_REPEATED: Final = 512
+#: Drivers send the same Bind, Describe, Execute, Close and Sync again and again.
+_REPEATING: Final = frozenset((b"B", b"D", b"E", b"C", b"S", b"H"))
+
+
 def decode(kind: bytes, data: bytes, encoding: str) -> Request:
     """Decode the body of a message of type `kind`.
 
     Raises ProtocolViolation, and CharacterNotInRepertoire for text that is not in the client's encoding.
     """
+    if len(data) <= _REPEATED_BYTES and kind in _REPEATING:
+        return _decode_once(kind, data, encoding)
+    return _decode(kind, data, encoding)
+
+
+def _decode(kind: bytes, data: bytes, encoding: str) -> Request:
     body = Body(data, encoding)
     message = _DECODERS[kind](body)
     body.end()
     return message
+
+
+_decode_once: Final = lru_cache(_REPEATED)(_decode)
 
 
 def decode_startup(data: bytes) -> StartupRequest:

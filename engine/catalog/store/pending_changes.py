@@ -45,14 +45,16 @@ class PendingChanges:
             self.definitions += 1
 
     def forget_guards(self) -> None:
-        self.changes = [change for change in self.changes if not isinstance(change, Guard)]
+        if self.changes:
+            self.changes = [change for change in self.changes if not isinstance(change, Guard)]
 
     def take(self) -> tuple[list[AnyChange | KeptRows], list[str]]:
         """Remove and return all changes and folders. Only one caller receives them."""
         with self._ending:
             changes, self.changes = self.changes, []
             made, self.made = self.made, []
-        self._shorten(changes)
+        if changes:
+            self._shorten(changes)
         return changes, made
 
     def truncate(self, count: int, folders: int) -> tuple[list[AnyChange | KeptRows], list[str]]:

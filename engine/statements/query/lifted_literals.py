@@ -95,7 +95,7 @@ def lift_literals(query: Query) -> LiftedQuery | None:
 
 def _lift(query: Query, *, of_catalog: bool) -> LiftedQuery | None:
     places = _liftable(query.tree, query.text, of_catalog=of_catalog)
-    if not places or len(places) > _MOST or query.tree.find(exp.Parameter) is not None:
+    if not places or len(places) > _MOST or any(isinstance(node, exp.Parameter) for node in _nodes(query.tree)):
         return None
     places.sort(key=position)
     parts: list[str] = []
@@ -135,14 +135,35 @@ def _liftable(tree: exp.Expression, text: str, *, of_catalog: bool) -> list[exp.
 
 def _comparands(tree: exp.Expression, comparisons: tuple[type[exp.Expression], ...]) -> Iterator[exp.Literal]:
     """Yield the literals with which conditions compare a column."""
-    clauses = [where.this for where in tree.find_all(exp.Where)]
-    clauses += [join.args["on"] for join in tree.find_all(exp.Join) if join.args.get("on") is not None]
-    found: dict[int, exp.Literal] = {}
-    for node in (node for clause in clauses for node in clause.walk() if isinstance(node, comparisons)):
+    for node in _nodes(tree):
+        if not isinstance(node, comparisons):
+            continue
         sides = [node.this, *(node.args.get(name) for name in ("expression", "low", "high"))]
-        if any(isinstance(side, exp.Column) for side in sides):
-            found.update((id(side), side) for side in sides if isinstance(side, exp.Literal))
-    yield from found.values()
+        if any(isinstance(side, exp.Column) for side in sides) and _is_in_condition(node):
+            yield from (side for side in sides if isinstance(side, exp.Literal))
+
+
+def _nodes(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the nodes of a tree in any order: several times as fast as `walk`, which keeps an order and can be pruned."""
+    rest = [tree]
+    while rest:
+        node = rest.pop()
+        yield node
+        for part in node.args.values():
+            if isinstance(part, exp.Expr):
+                rest.append(part)
+            elif isinstance(part, list):
+                rest += (item for item in part if isinstance(item, exp.Expr))
+
+
+def _is_in_condition(node: exp.Expr) -> bool:
+    """Return whether an expression is part of a WHERE or an ON clause."""
+    inner, outer = node, node.parent
+    while outer is not None:
+        if isinstance(outer, exp.Where) or (isinstance(outer, exp.Join) and inner.arg_key == "on"):
+            return True
+        inner, outer = outer, outer.parent
+    return False
 
 
 def _is_liftable(literal: exp.Literal, text: str, *, of_catalog: bool) -> bool:

@@ -187,6 +187,8 @@ async def _is_fresh(engine: SessionServices, planned: PlannedQuery) -> bool:
     """Return whether the files are still those for which the query was planned. If that may take long, the check blocks
     no other session.
     """
+    if not planned.tables:
+        return True
     return await engine.planning.run(planned.fresh) if planned.may_wait else planned.fresh()
 
 

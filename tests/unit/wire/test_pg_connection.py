@@ -299,6 +299,20 @@ def test_text_follows_the_client_encoding() -> None:
     assert b"\\u20ac" in bytes(connection.send(m.ErrorResponse("ERROR", "XX000", "€")))
 
 
+def test_the_same_bytes_are_read_anew_in_another_encoding() -> None:
+    """Short messages that repeat are decoded once for each encoding, and an error is raised each time."""
+    connection = idle()
+    describe = frame(b"D", b"P\xc3\xa9\0")
+    for encoding, name in (("UTF8", "é"), ("LATIN1", "Ã©"), ("UTF8", "é")):
+        connection.set_client_encoding(encoding)
+        connection.receive_data(describe)
+        assert connection.next_event() == m.Describe("P", name)
+    for _ in range(2):
+        connection.receive_data(frame(b"D", b"P\xff\0"))
+        with pytest.raises(CharacterNotInRepertoire):
+            connection.next_event()
+
+
 def test_text_that_is_not_in_the_encoding_fails_the_command_only() -> None:
     connection = idle()
     connection.receive_data(frame(b"Q", b"select '\xff'\0"))

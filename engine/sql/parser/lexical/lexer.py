@@ -8,6 +8,7 @@ extent, since a syntax error quotes the token as it was written.
 from __future__ import annotations
 
 import enum
+import functools
 import re
 from collections.abc import Callable
 from typing import Final
@@ -19,6 +20,10 @@ from wire.errors import CharacterNotInRepertoire, InvalidEscapeSequence, SqlSynt
 
 #: Names are truncated to this many bytes, with a notice (NAMEDATALEN - 1).
 NAME_BYTES_MAX: Final = 63
+#: The number of texts whose tokens are kept, and their maximum length: a statement is read when it is parsed, and again
+#: when it is counted (`engine.sql.fingerprint`).
+_READ_ONCE: Final = 64
+_READ_ONCE_CHARACTERS: Final = 2048
 
 _UPPER: Final = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 
@@ -54,7 +59,20 @@ def tokenize(sql: str, notice: Callable[[str], None] = lambda _message: None, *,
     """Return all tokens, with an END last. escapes: whether plain strings have escapes (standard_conforming_strings
     off). Raises SqlSyntaxError with the position and the text at fault.
     """
-    return _Lexer(sql, notice, escapes).run()
+    if escapes or len(sql) > _READ_ONCE_CHARACTERS:
+        return _Lexer(sql, notice, escapes).run()
+    tokens, notices = _read_once(sql)
+    for message in notices:
+        notice(message)
+    return list(tokens)
+
+
+@functools.lru_cache(_READ_ONCE)
+def _read_once(sql: str) -> tuple[tuple[Token, ...], tuple[str, ...]]:
+    """Return a text's tokens and notices."""
+    notices: list[str] = []
+    tokens = tuple(_Lexer(sql, notices.append, escapes=False).run())
+    return tokens, tuple(notices)
 
 
 def fold(name: str) -> str:

@@ -44,7 +44,8 @@ def _works() -> dict[str, Callable[[], object]]:
     plan = optimise(bound)
     tree = compile_plan(plan, "local", _BINDINGS).statement
     return {
-        "lexer": partial(tokenize, _SQL),
+        # A short text that has been read is not read again.
+        "lexer": partial(tokenize, _SQL + " or true" * 300),
         "grammar": partial(parse, _SQL),
         "binder": _binding(),
         "passes": partial(optimise, bound),
