@@ -138,7 +138,7 @@ class Member:
         from server.http.session import Bounds
 
         http = self._config.http
-        return Door(self.clients.host, Bounds(http.rows_max, http.abandoned_after))
+        return Door(self.clients.host, Bounds(http.rows_max, http.abandoned_after), self.engine.parser.translate)
 
     @staticmethod
     async def _listen(key: str, address: str, starting: Any) -> None:

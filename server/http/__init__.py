@@ -18,6 +18,7 @@ DuckDB backend.
     door.py       start and shutdown
     routes.py     HTTP requests and answers
     connection.py queries by id, sessions by transaction
+    ended_queries.py   the last answers of queries that have ended
     session.py    one session without a socket
     result.py     one statement's result, page by page
     dialect.py    Trino's syntax to PostgreSQL's

@@ -20,9 +20,13 @@ from buenavista.bv_dialects import BVPostgres, BVTrino
 from buenavista.rewrite import Rewriter
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.generators.postgres import PostgresGenerator
 from sqlglot.tokenizer_core import TokenType
 
 from engine.common.depth import bounded_depth
+from engine.common.disposal import take_apart
+from engine.common.interrupts import check_for_interrupts
+from engine.sql.trees.engine_dialects import InterruptibleGenerator
 from wire.errors import FeatureNotSupported, SqlSyntaxError
 
 _KEPT_FUNCTIONS: Final = ("ARRAY", "CONCAT", "COALESCE", "IF", "NULLIF")
@@ -48,9 +52,20 @@ class SluiceTrino(BVTrino):
             TokenType.PLACEHOLDER: lambda self: self.expression(exp.Placeholder(this=str(self._prev.start)))
         }
 
+        def _advance(self, times: int = 1) -> None:
+            check_for_interrupts()
+            super()._advance(times)
+
+
+class SluicePostgres(BVPostgres):
+    """PostgreSQL's SQL, written interruptibly."""
+
+    class Generator(InterruptibleGenerator, PostgresGenerator):
+        pass
+
 
 TRINO: Final = SluiceTrino()
-POSTGRES: Final = BVPostgres()
+POSTGRES: Final = SluicePostgres()
 
 
 def read(sql: str) -> exp.Expression:
@@ -95,22 +110,29 @@ class TrinoRewriter(Rewriter):
                 raise FeatureNotSupported(f"not supported: {_REFUSED[type(node)]}")
             for placeholder in tree.find_all(exp.Placeholder):
                 raise SqlSyntaxError("a parameter without a value", position=int(placeholder.name or 0) + 1)
-            return str(POSTGRES.generate(self.rewrite_one(tree), normalize_functions=False))
+            rewritten = [self.rewrite_one(tree)]
+            try:
+                return str(POSTGRES.generate(rewritten[0], copy=False, normalize_functions=False))
+            finally:
+                take_apart(rewritten)
 
     def rewrite_one(self, expression: exp.Expression) -> exp.Expression:
-        named = expression.transform(self._name_subquery)
-        return super().rewrite_one(named).transform(_in_postgres)
+        """Return the tree as PostgreSQL's SQL. The tree that is given is changed."""
+        named = expression.transform(self._name_subquery, copy=False)
+        return super().rewrite_one(named).transform(_in_postgres, copy=False)
 
     def _name_subquery(self, node: exp.Expression) -> exp.Expression:
         """Name the subquery that replaces a relation by the relation's name: PostgreSQL 15 requires a name for every
         subquery.
         """
+        check_for_interrupts()
         if isinstance(node, exp.Table) and not node.alias and exp.table_name(node) in self._relations:
             node.set("alias", exp.TableAlias(this=node.this.copy()))
         return node
 
 
 def _in_postgres(node: exp.Expression) -> exp.Expression:
+    check_for_interrupts()
     match node:
         case exp.Literal(is_string=False) if "e" in node.name.lower():
             # Doubles in Trino, numerics in PostgreSQL.

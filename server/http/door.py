@@ -1,6 +1,6 @@
 """The door for Trino's clients: where it listens, and its shutdown.
 
-    door = Door(host, bounds)
+    door = Door(host, bounds, engine.parser.translate)
     await door.start(address)
     ...
     await door.drain(); await door.close()
@@ -18,15 +18,18 @@ from server.http.guard import guarded_protocol
 from server.http.routes import application
 from server.http.serving import HttpServer
 from server.http.session import Bounds
+from server.http.statement_run import Translate
 from server.pgwire.host import UNADMITTED_MAX, Host
 
 
 class Door:
-    """See the module's docstring. host: as for the sessions of PostgreSQL's clients, whose limits it shares."""
+    """See the module's docstring. host: as for the sessions of PostgreSQL's clients, whose limits it shares. translate:
+    runs the translation of a statement into PostgreSQL's SQL.
+    """
 
-    def __init__(self, host: Host, bounds: Bounds) -> None:
+    def __init__(self, host: Host, bounds: Bounds, translate: Translate) -> None:
         self._host = host
-        self.connection = Connection(host, bounds)
+        self.connection = Connection(host, bounds, translate)
         self._server = HttpServer(
             application(self.connection, host.gate, host.authentication_timeout),
             guarded_protocol(host.max_connections + UNADMITTED_MAX, host.authentication_timeout),

@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from engine.catalog.model.objects import DATABASE
+from engine.common.disposal import take_apart
 from server.http import relations
 from server.http.dialect import TRINO, read
 from wire.dataclass import dataclass
@@ -41,7 +42,14 @@ class Asked:
 
 def understand(text: str, prepared: Mapping[str, str]) -> Asked:
     """Classify a statement. prepared: the client's statements by name. Raises SqlError."""
-    tree = read(text)
+    trees = [read(text)]
+    try:
+        return _understand(trees[0], text, prepared)
+    finally:
+        take_apart(trees)
+
+
+def _understand(tree: exp.Expression, text: str, prepared: Mapping[str, str]) -> Asked:
     match tree:
         case exp.Command():
             return _command(tree, text, prepared)

@@ -47,8 +47,8 @@ from wire.errors import (
 
 #: Seconds for which a request waits for its page.
 _PATIENCE: Final = 1.0
-#: The limit of a statement's text.
-_TEXT_BYTES_MAX: Final = 16 << 20
+#: The limit of a statement's text, as in Trino (query.max-length).
+_TEXT_BYTES_MAX: Final = 1_000_000
 _JSON: Final = "application/json"
 _OFFSET: Final = re.compile(r"[+-]\d\d:\d\d")
 
@@ -133,15 +133,18 @@ class _Routes:
         return await self._connection.admit(guest, who.password)
 
     async def page(self, request: Request, name: str, slug: str, token: int) -> Response:
+        if (ended := self._connection.ended.find(name, slug)) is not None and ended.token == token:
+            return ended.answer
         query = self._find(name, slug)
         self._connection.touch(query)
         async with query.turn:
-            if token == query.token - 1 and isinstance(query.last, Response):
+            if token == query.token - 1 and query.last is not None:
                 return query.last
             if token != query.token or query.over:
                 raise HTTPException(404, "there is no such page")
             over = await query.result.take(_PATIENCE)
-            self._connection.touch(query)
+            if not over:
+                self._connection.touch(query)
             stats = stats_of(query.result, query.started, await query.session.progress(query.result), over=over)
             return self._tell(request, query, stats, over=over)
 
@@ -169,12 +172,14 @@ class _Routes:
             headers = {f"X-Trino-{name}": value for name, value in told}
             _end(answer, ending, result.text)
         query.last = _respond(answer, headers)
+        if over:
+            self._connection.end(query, query.last)
         return query.last
 
     async def cancel(self, name: str, slug: str, token: int) -> Response:
         del token
-        query = self._find(name, slug)
-        self._connection.cancel(query)
+        if self._connection.ended.find(name, slug) is None:
+            self._connection.cancel(self._find(name, slug))
         return Response(status_code=204)
 
     def _find(self, name: str, slug: str) -> Query:

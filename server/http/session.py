@@ -25,7 +25,7 @@ from server.auth.gate import Visitor
 from server.cursors.cursor_lease import CursorLeases
 from server.cursors.remote_cursors import Asker
 from server.http.result import Ending, Result
-from server.http.statement_run import answer
+from server.http.statement_run import Translate, answer
 from server.logs.lines import Entry, Origin, report
 from server.monitor.records import SessionRecords
 from server.pgwire.client import ConnectionClient
@@ -64,20 +64,28 @@ class Bounds:
 class Session(core.Session):
     """See the module's docstring. Everything is called on the loop's thread.
 
-    settings: the settings in the client's headers, by PostgreSQL's names. peer: address and port of the client.
+    translate: runs the translation of a statement. settings: the settings in the client's headers, by PostgreSQL's
+    names. peer: address and port of the client.
     """
 
     pid = 0
     cancel_key = b""
 
     def __init__(
-        self, host: Host, bounds: Bounds, visitor: Visitor, settings: Mapping[str, str], peer: tuple[str, int] | None
+        self,
+        host: Host,
+        bounds: Bounds,
+        translate: Translate,
+        visitor: Visitor,
+        settings: Mapping[str, str],
+        peer: tuple[str, int] | None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.visits = CursorLeases()
         self.user = visitor.beginning.user
         self._host = host
         self._bounds = bounds
+        self._translate = translate
         self._database = visitor.beginning.database
         self._options = settings
         self._peer = peer
@@ -220,7 +228,7 @@ class Session(core.Session):
             assert self._interrupts is not None
             with self._interrupts.command():
                 await self.visits.over()
-                ending = await answer(running, result, self._bounds.rows_max)
+                ending = await answer(running, result, self._bounds.rows_max, self._translate)
             running.over()
             result.end(ending)
         except FatalError:

@@ -7,7 +7,7 @@ to the client's requests.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from engine.sql.parser.nodes.statements import Statement
 from engine.statements.copy.copied_files import CopiedFiles
@@ -22,10 +22,15 @@ from server.http.result import Ending, Result
 from server.pgwire.running import Running
 from wire.errors import FeatureNotSupported, ProgramLimitExceeded, SqlError, SqlSyntaxError
 
+#: Runs a call that translates a text of so many characters: `StatementParser.translate`.
+Translate = Callable[[Callable[[], Asked], int], Awaitable[Asked]]
 
-async def answer(running: Running, result: Result, rows_max: int) -> Ending:
+
+async def answer(running: Running, result: Result, rows_max: int, translate: Translate) -> Ending:
     """Run the statement of a result, to which its pages are given. rows_max: of a result; 0: without limit."""
-    asked = understand(result.text, result.prepared)
+    running.start_clock()
+    characters = len(result.text) + sum(map(len, result.prepared.values()))
+    asked = await translate(lambda: understand(result.text, result.prepared), characters)
     if asked.sql is None:
         return _set(running, asked)
     try:
@@ -38,7 +43,6 @@ async def answer(running: Running, result: Result, rows_max: int) -> Ending:
 
 async def _execute(running: Running, result: Result, asked: Asked, sql: str, rows_max: int) -> Ending:
     running.log.on_message(sql)
-    running.start_clock()
     running.read(sql)
     result.record = running.record
     statement = _only_one(await running.commands.engine.parse(sql))

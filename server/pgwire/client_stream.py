@@ -238,16 +238,12 @@ class ClientStream(asyncio.Protocol):
 
     def _start_timer(self) -> None:
         if self._timer is None:
-            self._timer = self._loop.call_later(GATHER_SECONDS, self._on_timer)
+            self._timer = self._loop.call_later(GATHER_SECONDS, self.flush)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-    def _on_timer(self) -> None:
-        self._timer = None
-        self.flush()
 
     # -- encryption and shutdown ---------------------------------------------------------------------------------
 

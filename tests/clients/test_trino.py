@@ -124,6 +124,53 @@ def test_offsets_are_east_of_greenwich(member: LocalMember, said: str, zone: str
     assert told["data"] == [[zone]]
 
 
+def test_a_long_statement_is_translated_until_its_timeout(member: LocalMember) -> None:
+    """Its translation takes seconds: it blocks nobody else, and ends with the statement."""
+    headers = {"X-Trino-User": "ann", "X-Trino-Session": "statement_timeout=50ms"}
+    address = f"http://127.0.0.1:{member.http_port}/v1/statement"
+    before = member.engine.planning.statistics()["interrupted"]
+    told = requests.post(address, "select 1" + ", 1" * 200_000, headers=headers, timeout=60).json()
+    with member.connect() as other:
+        assert other.execute("select 1").fetchone() == (1,)
+    while "error" not in told:
+        told = requests.get(told["nextUri"], timeout=60).json()
+    assert told["error"]["message"] == "canceling statement due to statement timeout"
+    assert member.engine.planning.statistics()["interrupted"] == before + 1
+
+
+def test_the_last_answer_can_be_requested_again(member: LocalMember) -> None:
+    headers = {"X-Trino-User": "ann"}
+    base = f"http://127.0.0.1:{member.http_port}/v1/statement"
+    told = requests.post(base, "select 7", headers=headers, timeout=60).json()
+    while "nextUri" in told:
+        uri = told["nextUri"]
+        told = requests.get(uri, timeout=60).json()
+    assert (told["data"], requests.get(uri, timeout=60).json()) == ([[7]], told)
+    assert requests.delete(uri, timeout=60).status_code == 204
+    assert requests.get(uri.rpartition("/")[0] + "/99", timeout=60).status_code == 404
+
+
+def test_results_that_nobody_fetches_are_bounded_in_number(tmp_path: Path) -> None:
+    with local_member(tmp_path, http=Bounds(abandoned_after=600)) as member:
+        headers = {"X-Trino-User": "ann"}
+        base = f"http://127.0.0.1:{member.http_port}/v1/statement"
+        answers = [requests.post(base, "select 1", headers=headers, timeout=60).json() for _ in range(501)]
+        assert [answer.get("error", {}).get("message") for answer in answers[499:]] == [
+            None,
+            "too many queries: the results of 500 wait for their clients\n"
+            "HINT: Fetch them to their ends, or give them up with DELETE.",
+        ]
+        while "nextUri" in answers[0]:
+            answers[0] = requests.get(answers[0]["nextUri"], timeout=60).json()
+        assert "error" not in requests.post(base, "select 1", headers=headers, timeout=60).json()
+
+
+def test_a_statement_longer_than_trino_takes_is_refused(member: LocalMember) -> None:
+    address = f"http://127.0.0.1:{member.http_port}/v1/statement"
+    answer = requests.post(address, "select '" + "x" * 1_000_000 + "'", headers={"X-Trino-User": "ann"}, timeout=60)
+    assert (answer.status_code, answer.json()["detail"]) == (413, "a statement may have 1000000 bytes")
+
+
 def test_parameters(member: LocalMember) -> None:
     zone = dt.timezone(dt.timedelta(hours=2))
     moment = dt.datetime(2024, 2, 29, 1, 2, 3, tzinfo=zone)

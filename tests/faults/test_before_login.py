@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from support.session_server import eventually, raw, raw_to, serve
+from support.session_server import eventually, raw, raw_to, serve, translate_at_once
 
 from engine.exchange import listener as mesh
 from server.auth.gate import Access, Gate
@@ -33,7 +33,7 @@ _HEAD = b"GET /v1/info HTTP/1.1\r\nHost: x\r\n"
 async def _door(seconds: float = 60.0, gate: Gate | None = None, clients: int = 500) -> AsyncIterator[int]:
     options = ListenerOptions(authentication_timeout=seconds, max_connections=clients, gate=gate or trust())
     async with serve(options) as server:
-        door = Door(server.listener.host, Bounds())
+        door = Door(server.listener.host, Bounds(), translate_at_once)
         await door.start(Address("127.0.0.1", 0))
         assert door.address is not None
         try:

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 from support.local_member import local_member
-from support.session_server import RawClient, Server, eventually, raw, serve
+from support.session_server import RawClient, Server, eventually, raw, serve, translate_at_once
 
 from engine.catalog.model.roles import Role, Roles
 from server.auth.gate import Access, Gate
@@ -183,7 +183,7 @@ async def test_guesses_at_once_are_no_more(monkeypatch: pytest.MonkeyPatch) -> N
 
 async def test_guesses_over_http_count_as_well() -> None:
     async with _served(failures=FailureLimits(address=2)) as server:
-        door = Door(server.listener.host, Bounds())
+        door = Door(server.listener.host, Bounds(), translate_at_once)
         await door.start(Address("127.0.0.1", 0))
         assert door.address is not None
         try:

@@ -81,7 +81,7 @@ def local_member(
         activity = MemberActivity(engine.config.member, engine.monitor, clients.registry, clients.host.ended)
         clients.registry.cluster = ClusterActivity(ServerMesh(engine.mesh), activity)
         await clients.start("127.0.0.1", 0)
-        return mesh, engine, clients, None if http is None else await _door(clients, http)
+        return mesh, engine, clients, None if http is None else await _door(engine, clients, http)
 
     mesh, engine, clients, door = run(start())
     try:
@@ -96,13 +96,13 @@ def local_member(
         loop.close()
 
 
-async def _door(clients: Listener, http: Bounds) -> Door:
+async def _door(engine: Engine, clients: Listener, http: Bounds) -> Door:
     """Import and create the listener for Trino's clients only for tests that need it: its routes take a third of a
     member's start.
     """
     from server.http.door import Door
 
-    door = Door(clients.host, http)
+    door = Door(clients.host, http, engine.parser.translate)
     await door.start(Address("127.0.0.1", 0))
     return door
 

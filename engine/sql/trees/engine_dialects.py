@@ -54,7 +54,7 @@ def _syntax(parser: type[Parser]) -> dict[str, Any]:
 _VERBATIM: Final[dict[Any, Any]] = {exp.Ordered: _ordered_sql, exp.WithinGroup: _within_group}
 
 
-class _Interruptible(Generator):
+class InterruptibleGenerator(Generator):
     """A generator that checks for interrupts with each node that it writes."""
 
     def sql(self, expression: str | exp.Expr | None, key: str | None = None, comment: bool = True) -> str:
@@ -73,7 +73,7 @@ class LocalSql(DuckDB):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _syntax(DuckDBParser)
 
-    class Generator(_Interruptible, DuckDBGenerator):
+    class Generator(InterruptibleGenerator, DuckDBGenerator):
         MULTI_ARG_DISTINCT = True
         TRANSFORMS: ClassVar[dict[Any, Any]] = {**DuckDBGenerator.TRANSFORMS, **_VERBATIM}
 
@@ -91,7 +91,7 @@ class SparkSql(Spark):
                 return exp.Tuple()
             return super()._parse_grouping_set()
 
-    class Generator(_Interruptible, SparkGenerator):
+    class Generator(InterruptibleGenerator, SparkGenerator):
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **SparkGenerator.TRANSFORMS,
             **_VERBATIM,

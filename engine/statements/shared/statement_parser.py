@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 from engine.common.weighted_lru_cache import CacheFigures, WeightedLruCache
 from engine.runtime.planning_pool import SHORT_CHARACTERS, PlanningPool
@@ -13,6 +13,7 @@ from engine.sql.parser.masking import names_password
 from engine.sql.parser.nodes.statements import Statement
 from engine.sql.parser.parse import parse
 
+T = TypeVar("T")
 #: The limits of the cache: the number of statements, and of their characters, each of which takes up to 250 bytes.
 _PARSED: Final = 1024
 _PARSED_ROOM: Final = 1 << 19
@@ -40,6 +41,12 @@ class StatementParser:
         if names_password(sql):
             return parse(sql)
         return self._parsed.get(sql, lambda: parse(sql))
+
+    async def translate(self, call: Callable[[], T], characters: int) -> T:
+        """Run a call that reads a text of so many characters in another dialect: a long one blocks no other session,
+        and ends when it is interrupted, if it checks for that (`engine.common.interrupts`). Raises what the call raises.
+        """
+        return call() if characters <= SHORT_CHARACTERS else await self._planning.run(call, long=True)
 
     def _dispose_after(self, statements: Sequence[Statement], nodes: int) -> None:
         """Free the trees of a long text piece by piece once its last statement is dropped."""
