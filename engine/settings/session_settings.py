@@ -26,6 +26,7 @@ from wire.errors import (
     UndefinedObject,
 )
 from wire.types.client_encodings import encoding_named
+from wire.types.strings_input import NAME_BYTES_MAX
 
 _TRUE: Final = ("on", "true", "yes", "1", "t", "y", "tr", "tru", "ye")
 _FALSE: Final = ("off", "false", "no", "0", "f", "n", "fa", "fal", "fals", "of")
@@ -229,6 +230,14 @@ def _encoding(value: str) -> str:
         raise ValueError from None
 
 
+def _printable_name(value: str) -> str:
+    """Return a name as PostgreSQL reports it to clients: at most 63 bytes, with a question mark for each byte that is
+    no printable character of ASCII (guc.c, GUC_IS_NAME; string.c, pg_clean_ascii).
+    """
+    short = value.encode("utf-8", "surrogatepass")[:NAME_BYTES_MAX].decode("utf-8", "ignore").encode()
+    return "".join(chr(byte) if 32 <= byte <= 126 else "?" for byte in short)
+
+
 #: The levels of the log's messages in rising order (guc.c, server_message_level_options): LOG is above ERROR there.
 LOG_SEVERITIES: Final = (
     "debug5", "debug4", "debug3", "debug2", "debug1", "info", "notice", "warning", "error", "log", "fatal", "panic",
@@ -258,7 +267,10 @@ SETTINGS: Final[dict[str, Setting]] = {
     s.name.lower(): s
     for s in sorted(
         (
-            _s("application_name", "", description="Name that the client gives itself.", reported=True),
+            _s(
+                "application_name", "", description="Name that the client gives itself.", reported=True,
+                canonical=_printable_name,
+            ),
             _s("bytea_output", "hex", "enum", "Output format of bytea.", values=("escape", "hex")),
             _s("client_encoding", "UTF8", description="Character set of the client.", reported=True, canonical=_encoding),
             _s(

@@ -14,6 +14,8 @@ from wire.types.interval_input import read_interval
 from wire.types.text_settings import InputSettings
 from wire.types.time_zones import canonical_name, find_zone
 
+#: TZ_STRLEN_MAX.
+_LENGTH_MAX: Final = 255
 _OFFSET_MAX: Final = 18 * 3600
 _WEEK: Final = 7 * 86_400
 
@@ -25,6 +27,8 @@ def zone_setting(value: str) -> str:
     an IANA name in any letter case; or a POSIX specification (`JST-9`, `+02:00`), which counts west.
     """
     text = value.strip()
+    if len(text) > _LENGTH_MAX:
+        raise ValueError
     if match := re.fullmatch(r"interval\s*'([^']*)'", text, re.IGNORECASE):
         return _offset_name(_interval_seconds(match[1]))
     if re.fullmatch(r"[+-]?([0-9]++\.?[0-9]*+|\.[0-9]++)", text):

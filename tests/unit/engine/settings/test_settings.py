@@ -197,3 +197,27 @@ def test_a_transaction_that_changes_no_setting_leaves_their_version_as_it_was() 
     settings.commit()
     assert settings.version > before
     assert settings.get("TimeZone") == "Europe/Paris"
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("x" * 63, "x" * 63),
+        ("x" * 100, "x" * 63),
+        ("é" * 40, "?" * 62),
+        ("a\tb\u20ac", "a?b???"),
+    ],
+)
+def test_the_name_of_an_application_is_short_and_printable(given: str, shown: str) -> None:
+    """guc.c, GUC_IS_NAME; string.c, pg_clean_ascii. libpq ends a connection when a reported value is longer than it
+    expects.
+    """
+    settings = SessionSettings({"application_name": given})
+    assert settings.get("application_name") == shown
+    settings.set("application_name", given)
+    assert settings.get("application_name") == shown
+
+
+def test_a_long_time_zone_is_invalid_at_once() -> None:
+    with pytest.raises(InvalidParameterValue):
+        SessionSettings().set("TimeZone", "x" * 256)
