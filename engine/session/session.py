@@ -195,21 +195,21 @@ class Session(EngineSession):
     async def commit(self) -> None:
         await self._transaction.commit()
 
-    def rollback(self) -> None:
-        self._transaction.rollback()
+    async def rollback(self) -> None:
+        await self._transaction.rollback()
 
     def savepoint(self, name: str) -> None:
         self._transaction.savepoint(name)
 
-    def rollback_to(self, name: str) -> None:
-        self._transaction.rollback_to(name)
+    async def rollback_to(self, name: str) -> None:
+        await self._transaction.rollback_to(name)
 
     def release(self, name: str) -> None:
         self._transaction.release(name)
 
     async def discard(self, target: str) -> None:
         if target in ("all", "temp"):
-            self.context.catalog.temporary.discard()
+            await self.context.discard_temporary()
         if target in ("all", "sequences"):
             self.context.sequences.discard()
         if target == "all":
@@ -218,6 +218,8 @@ class Session(EngineSession):
             self.settings.reset_all()
 
     async def close(self) -> None:
-        self.context.locks.close()
-        self.context.catalog.rollback()
-        self.context.catalog.temporary.discard()
+        try:
+            await self._transaction.rollback()
+            await self.context.discard_temporary()
+        finally:
+            self.context.locks.close()

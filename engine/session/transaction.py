@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from engine.catalog.conflicts import CONFLICTS
 from engine.catalog.model.objects import Table
 from engine.catalog.store.transaction import SessionCatalog
+from engine.common.shielded import shielded
 from engine.session.context.advisory_locks import SessionLocks
 from engine.session.context.transaction_context import OutcomeT
 from engine.settings.session_settings import SessionSettings
@@ -139,7 +140,7 @@ class SessionTransaction:
             await self._engine.in_operation_pool(self._catalog.current)
 
     async def _begin_again(self, deadline: float | None = None, *, waits: bool = False) -> None:
-        await self._engine.in_operation_pool(self._catalog.rollback)
+        await self._roll_back_catalog()
         self._catalog.begin()
         self.deferral = Deferral()
         await self._wait_turn_of_definitions(deadline, waits=waits)
@@ -188,6 +189,8 @@ class SessionTransaction:
                 await self._engine.in_operation_pool(lambda: on_commit.act(self._catalog))
             if self._catalog.has_changes:
                 await self._commit_changes()
+            elif self._catalog.has_files:
+                await shielded(self._engine.in_operation_pool(self._catalog.commit))
             else:
                 self._catalog.commit()
         except BaseException:
@@ -219,7 +222,7 @@ class SessionTransaction:
                         raise
                     await self._judge()
                 except BaseException:
-                    self._catalog.rollback()
+                    await self._roll_back_catalog()
                     raise
 
     async def _judge_deferred(self) -> None:
@@ -227,16 +230,25 @@ class SessionTransaction:
         try:
             await self._judge()
         except BaseException:
-            self._catalog.rollback()
+            await self._roll_back_catalog()
             raise
 
-    def rollback(self) -> None:
+    async def rollback(self) -> None:
         self._started = None
         self.deferral = Deferral()
-        self._catalog.rollback()
-        self._settings.rollback()
-        self._end_turn()
-        self._locks.end()
+        try:
+            await self._roll_back_catalog()
+        finally:
+            self._settings.rollback()
+            self._end_turn()
+            self._locks.end()
+
+    async def _roll_back_catalog(self) -> None:
+        """Undo the changes. Their files are removed on a thread: there may be thousands, on a disk that is slow."""
+        if self._catalog.has_files:
+            await shielded(self._engine.in_operation_pool(self._catalog.rollback))
+        else:
+            self._catalog.rollback()
 
     def _end_turn(self) -> None:
         turn, self._turn = self._turn, None
@@ -249,11 +261,14 @@ class SessionTransaction:
         settings, catalog = self._settings.savepoint(), self._catalog.savepoint()
         self._savepoints.append(_Savepoint(name, settings, catalog, self.deferral, self._locks.mark))
 
-    def rollback_to(self, name: str) -> None:
+    async def rollback_to(self, name: str) -> None:
         index = self._find(name)
         point = self._savepoints[index]
         self._settings.rollback_to(point.settings)
-        self._catalog.rollback_to(point.catalog)
+        if self._catalog.has_files:
+            await shielded(self._engine.in_operation_pool(lambda: self._catalog.rollback_to(point.catalog)))
+        else:
+            self._catalog.rollback_to(point.catalog)
         self.deferral = point.deferral
         self._locks.end(point.locks)
         del self._savepoints[index + 1 :]

@@ -57,7 +57,7 @@ async def _explain_graph(session: EngineSession, sql: str) -> Graph:
         finally:
             await execution.close()
     finally:
-        session.rollback()
+        await session.rollback()
     assert batch is not None, "EXPLAIN has one row"
     [document] = msgspec.json.decode(batch.column(0)[0].as_py())
     return graph_of_json(document)

@@ -271,5 +271,5 @@ class Commands:
         """End the session: stop and release everything, and roll back."""
         await self.portals.close_all()
         if self.block.open:
-            self.transaction.roll_back_engine()
+            await self.transaction.roll_back_engine()
         await self.engine.close()

@@ -65,7 +65,7 @@ class TransactionControl:
         if commit:
             await self._commit_engine()
         else:
-            self.roll_back_engine()
+            await self.roll_back_engine()
         await self._portals.end_transaction()
 
     async def _commit_engine(self) -> None:
@@ -74,18 +74,18 @@ class TransactionControl:
             await self._undisturbed(self._engine.commit)
         except BaseException:
             # A failed commit rolls back, even an explicit block.
-            self.roll_back_engine()
+            await self.roll_back_engine()
             await self._portals.end_transaction()
             raise
         self.block.end()
         if said := self._notifications.commit():
             self._announce(said)
 
-    def roll_back_engine(self) -> None:
+    async def roll_back_engine(self) -> None:
         """End the block and roll back its changes; the caller ends its portals."""
         self.block.end()
         self._notifications.rollback()
-        self._engine.rollback()
+        await self._undisturbed(self._engine.rollback)
 
     async def begin(self, statement: s.Begin) -> Execution:
         if warning := self.block.begin():
@@ -140,7 +140,7 @@ class TransactionControl:
 
     async def rollback_to(self, statement: s.RollbackTo) -> Execution:
         depth = self.block.rollback_to(statement.name)
-        self._engine.rollback_to(statement.name)
+        await self._undisturbed(lambda: self._engine.rollback_to(statement.name))
         self._notifications.rollback_to(depth)
         await self._portals.end_savepoint(depth)
         return Done("ROLLBACK")

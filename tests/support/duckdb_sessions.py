@@ -291,7 +291,7 @@ class DuckSession:
         self._engine.counters.transactions -= 1
         self._values.commit()
 
-    def rollback(self) -> None:
+    async def rollback(self) -> None:
         self._log("rollback")
         self._engine.counters.transactions -= 1
         self._values.rollback()
@@ -300,7 +300,7 @@ class DuckSession:
         self._log(f"savepoint {name}")
         self._savepoints.append((name, self._values.savepoint()))
 
-    def rollback_to(self, name: str) -> None:
+    async def rollback_to(self, name: str) -> None:
         self._log(f"rollback to {name}")
         index = self._find(name)
         self._values.rollback_to(self._savepoints[index][1])

@@ -83,6 +83,11 @@ class SessionCatalog:
         """Whether `commit` has anything to write, and may block."""
         return bool(self.pending.changes or self.claims)
 
+    @property
+    def has_files(self) -> bool:
+        """Whether the end of the transaction, or of a part of it, may have files to remove, and may block."""
+        return bool(self.pending.changes or self.pending.made or self.claims)
+
     def current(self) -> Snapshot:
         """Return the snapshot that a statement sees if it begins now. Raises SerializationFailure if another
         transaction has committed a change to an object that this one changed.

@@ -159,6 +159,11 @@ class SessionContext:
             most = writer_bytes(self.memory, KEPT_BYTES)
             await shielded(self._engine.in_writer_pool(functools.partial(self.catalog.write_kept, most)))
 
+    async def discard_temporary(self) -> None:
+        """Drop the session's temporary relations, with their files."""
+        if self.catalog.temporary.relations:
+            await shielded(self._engine.in_operation_pool(self.catalog.temporary.discard))
+
     # -- the client ----------------------------------------------------------------------------------------------
 
     def notify(self, message: str, detail: str | None = None) -> None:
