@@ -77,6 +77,14 @@ class PlanningPool:
             self._waiting -= 1
         return await self._start(call, self._turns.release)
 
+    def require_memory(self) -> None:
+        """Raise OutOfMemory if the process takes more memory than it may."""
+        try:
+            self._require_memory()
+        except OutOfMemory:
+            self._refused += 1
+            raise
+
     @property
     def live_nodes(self) -> int:
         """The approximate number of tokens, nodes and expressions of long statements. May be read on any thread."""

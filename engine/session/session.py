@@ -223,3 +223,5 @@ class Session(EngineSession):
             await self.context.discard_temporary()
         finally:
             self.context.locks.close()
+            # Their values may be long, and the objects of a session refer to each other until a full collection.
+            self.settings.reset_all()

@@ -261,6 +261,7 @@ class Running:
         if portal is not None:
             await portal.close()
         await self.commands.close()
+        self.log.on_message("")
         self._records.close()
 
 

@@ -268,8 +268,11 @@ class Commands:
     # -- shutdown ------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """End the session: stop and release everything, and roll back."""
+        """End the session: stop and release everything, and roll back. Prepared statements are dropped now: the objects of
+        a session refer to each other, and exist until a full collection.
+        """
         await self.portals.close_all()
         if self.block.open:
             await self.transaction.roll_back_engine()
+        self.prepared.drop_all()
         await self.engine.close()

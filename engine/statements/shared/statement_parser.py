@@ -17,6 +17,9 @@ T = TypeVar("T")
 #: The limits of the cache: the number of statements, and of their characters, each of which takes up to 250 bytes.
 _PARSED: Final = 1024
 _PARSED_ROOM: Final = 1 << 19
+#: The number of characters from which a text is refused while the member takes more memory than it may. It may be one
+#: constant, which takes few steps, but is kept as a setting or in a prepared statement.
+_HEAVY_CHARACTERS: Final = 1 << 18
 #: The average number of characters of a long text for each node of its trees.
 _NODE_CHARACTERS: Final = 5
 
@@ -34,6 +37,8 @@ class StatementParser:
         """Run `parse(sql)`. Results are cached for texts of ordinary length without passwords; a long text is parsed
         without blocking other sessions. Raises SqlError.
         """
+        if len(sql) > _HEAVY_CHARACTERS:
+            self._planning.require_memory()
         if len(sql) > SHORT_CHARACTERS:
             statements = await self._planning.run(functools.partial(parse, sql), long=True)
             self._dispose_after(statements, len(sql) // _NODE_CHARACTERS)

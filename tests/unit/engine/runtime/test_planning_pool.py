@@ -207,3 +207,5 @@ def test_a_member_without_room_refuses_long_statements_only(tmp_path: Path) -> N
             connection.execute(b"select " + b" + ".join([b"1"] * 5_000))
         assert "the limit is 1 MB" in (refused.value.diag.message_detail or "")
         assert connection.execute("select 1").fetchall() == [(1,)]
+        with pytest.raises(psycopg.errors.OutOfMemory):
+            connection.execute(b"set my.own = '" + b"x" * (1 << 18) + b"'")
