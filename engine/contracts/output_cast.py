@@ -89,7 +89,11 @@ def _is_any_list(typ: pa.DataType) -> bool:
 
 
 def carry_to(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Cast a batch as `carry` does, to a schema of carriers that is known already."""
+    """Cast a batch as `carry` does, to a schema of carriers that is known already. A result without columns has rows all
+    the same: the engines' statements have a column in place of none.
+    """
+    if not schema.names:
+        return batch.select([])
     arrays = [carry_array(array, typ) for array, typ in zip(batch.columns, schema.types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

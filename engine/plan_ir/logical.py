@@ -15,15 +15,17 @@ query (a correlated subquery, a lateral join): those are its free columns (`engi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
+from engine.catalog.model.objects import PLACEHOLDER
 from engine.plan_ir.columnar_rows import ColumnarRows
 from engine.plan_ir.expr import AggregateCall, Call, Column, Expr, Node, WindowCall
 from engine.plan_ir.shown_columns import EVERYTHING, ShownColumns
 from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from engine.catalog.model.objects import Constraint, SystemTable, Table
+    from engine.catalog.model.objects import Constraint, SystemTable, Table, TableColumn
     from engine.plan_ir.part_form import PartForm
 
 #: Columns that a TableReader may read beside its table's own: the file of a row (its path, as in `Table.files`), and the
@@ -65,6 +67,13 @@ class TableReader(Node):
     ranged: bool = False
     key: Column | None = None
     of_files: int | None = None
+
+
+def names_in_files(columns: Iterable[TableColumn]) -> tuple[str, ...]:
+    """Return `TableReader.names` for the columns that a stored table's files are written with. `PLACEHOLDER` is read as
+    `ROW`: files that were written before the last column was dropped lack it.
+    """
+    return tuple(ROW if column == PLACEHOLDER else column.file_column for column in columns)
 
 
 @dataclass(frozen=True, slots=True)

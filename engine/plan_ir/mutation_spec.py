@@ -88,7 +88,7 @@ def rules_of(spec: MutationSpec) -> Mutate:
     )
     storage = Storage(spec.location, 0, partition_by=spec.partition_by, sort_by=spec.sort_by)
     table = Table(0, spec.schema, spec.table, columns, "parquet", "", (), storage=storage)
-    types = {place: column.type for place, column in zip(spec.rows, columns, strict=True)}
+    types = {place: column.type for place, column in zip(spec.rows, table.written_columns, strict=True)}
     given = tuple(
         Column(number, name, types.get(number, st.of(t.BOOL)))
         for number, name in enumerate(pa.ipc.read_schema(pa.py_buffer(spec.input)).names)

@@ -121,6 +121,4 @@ def compile_choice(
 
 
 def _compile(plan: logical.Root, engine: EngineName, bindings: Bindings) -> CompiledFragment:
-    if engine == "spark" and not plan.columns:
-        raise Unsupported(engine, "a result without columns")
     return compile_plan(in_file_order(plan) if engine == "local" else plan, engine, bindings)

@@ -68,7 +68,7 @@ class KeptRows:
         disk; raises SqlError, and leaves no files then.
         """
         assert self.table.storage is not None, "a stored table"
-        writer = TableWriter(Path(self.table.path), self.table.columns, self.table.storage, kept_bytes)
+        writer = TableWriter(Path(self.table.path), self.table.written_columns, self.table.storage, kept_bytes)
         try:
             self._combine()
             for batch in self._whole:

@@ -49,7 +49,7 @@ def writer_of(plan: Mutate, folder: Path, output: OutputSettings, memory: Memory
     assert plan.table.storage is not None, "a stored table"
     if plan.parts is not None:
         return PartWriter(folder, plan.table.columns, plan.parts, output)
-    return TableWriter(folder, plan.table.columns, plan.table.storage, writer_bytes(memory, KEPT_BYTES))
+    return TableWriter(folder, plan.table.written_columns, plan.table.storage, writer_bytes(memory, KEPT_BYTES))
 
 
 class PartWriter:

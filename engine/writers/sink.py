@@ -72,7 +72,7 @@ class _Layout:
 
 def _now(plan: Mutate) -> list[Column]:
     """Return the input's columns that have the new values of the columns in `Mutate.before`."""
-    rows = {declared.name: column for declared, column in zip(plan.table.columns, plan.rows, strict=True)}
+    rows = {declared.name: column for declared, column in zip(plan.table.written_columns, plan.rows, strict=True)}
     return [rows[name] for name, _ in plan.before]
 
 

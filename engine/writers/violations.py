@@ -176,7 +176,7 @@ def _failing_row_text(
     """Return `Failing row contains (1, x).`; if only some columns may be shown, `(a, c) = (1, y)`; None if none may."""
     pairs = zip(table.columns, texts(table.columns, rows, index, settings), strict=True)
     told = {column.name: _clip(text) for column, text in pairs if shown.shows_of_row(column.name)}
-    if not told:
+    if not told and shown.readable is not None:
         return None
     names = "" if shown.readable is None else f"({', '.join(told)}) = "
     return f"Failing row contains {names}({', '.join(told.values())})."

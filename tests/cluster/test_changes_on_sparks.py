@@ -65,6 +65,16 @@ def writers(connection: psycopg.Connection[Any], change: str) -> set[str]:
     return set(re.findall(r"Instance \d+: (\w+)", writing))
 
 
+def test_rows_without_columns(sparks: Sparks) -> None:
+    with connect(sparks.members[1], options=_OPTIONS) as connection:
+        connection.execute("create table none ()")
+        insert = "insert into none select from t where x % 50 = 1"
+        assert writers(connection, insert) == {"m1", "m2", "m3"}
+        assert connection.execute(insert.encode()).statusmessage == "INSERT 0 12000"
+        assert len(connection.execute("table none").fetchall()) == 12000
+        assert connection.execute("delete from none where random() < 2").statusmessage == "DELETE 12000"
+
+
 @pytest.mark.parametrize("check", ["", " check (k < 5000)"], ids=["by itself", "by tasks"])
 def test_members_write_what_one_engine_would(sparks: Sparks, check: str) -> None:
     columns = _COLUMNS.format(check)

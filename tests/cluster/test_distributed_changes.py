@@ -133,6 +133,18 @@ def test_rows_that_are_returned_travel_and_files_do_not(spread: Spread, pair: tu
     assert spread.staged == []
 
 
+def test_rows_without_columns_cross(spread: Spread) -> None:
+    name = f"n{next(_NUMBERS)}"
+    with connect(spread.members[0]) as all_:
+        all_.execute(f"create table {name} ()".encode())
+        insert = f"insert into {name} select from t where x % 50 = 1"
+        assert writers(plan(all_, insert)) == {"m1", "m2", "m3"}
+        assert all_.execute(insert.encode()).statusmessage == "INSERT 0 12000"
+        assert len(all_.execute(f"table {name}".encode()).fetchall()) == 12000
+        assert all_.execute(f"select from {name} limit 5".encode()).fetchall() == [()] * 5
+        assert all_.execute(f"delete from {name} where random() < 2".encode()).statusmessage == "DELETE 12000"
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -228,6 +228,29 @@ def test_generated_columns_are_not_copied(sluice: LocalMember, postgres: Postgre
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("options", ["", "(format csv)", "(format csv, header)", "(format text, header)"])
+def test_a_table_without_columns(options: str, sluice: LocalMember, postgres: PostgresServer) -> None:
+    """An empty line is a row; any other line has data after the last column."""
+    lines = (b"", b"\n", b"\n\n\\.\nx\n", b"\r\n\r\n", b"\n\nx\n", b"\n \n", b"\\N\n", b'""\n', b",\n", b"\n" * 5000)
+    found = []
+    for dsn in (sluice.dsn, postgres.dsn):
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("create table g (check (random() < 2))")
+            try:
+                told = [copied_in(connection, f"copy g from stdin {options}", data) for data in lines]
+                told.append(copied_in(connection, "copy g from stdin where random() < 2", b"\n\n"))
+                told.append(copied_in(connection, "copy g from stdin where false", b"\n\n"))
+                [sent, binary] = [
+                    copied_out(connection, f"copy g to stdout {form}") for form in (options, "(format binary)")
+                ]
+                told.append(copied_in(connection, "copy g from stdin (format binary)", *binary.sent))
+                rows = connection.execute("select count(*) from g").fetchall()
+                found.append((told, rows, sent.tag, b"".join(sent.sent), b"".join(binary.sent)))
+            finally:
+                connection.execute("drop table g")
+    assert found[0] == found[1]
+
+
 def test_freeze(sluice: LocalMember, postgres: PostgresServer) -> None:
     """Only into a table that the transaction has made or emptied, as pgbench does."""
     found: list[list[Told]] = []

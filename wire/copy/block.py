@@ -87,6 +87,11 @@ class Rows:
         """Return the number of fields of each row."""
         return np.diff(self.firsts)
 
+    def lengths(self) -> Ints:
+        """Return the number of bytes of each row."""
+        lengths: Ints = self.stops[self.firsts[1:] - 1] - self.starts[self.firsts[:-1]]
+        return lengths
+
     def fields(self) -> pa.BinaryArray:
         """Return the values of all fields, with escapes replaced."""
         data, starts, stops, marks = self.data, self.starts, self.stops, self.marks

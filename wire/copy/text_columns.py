@@ -86,7 +86,8 @@ class TextColumns:
         """
         found: list[tuple[int, SqlError]] = []
         widths = rows.widths()
-        wrong = widths != len(self._names)
+        # The only row of no columns is an empty line.
+        wrong = widths != len(self._names) if self._names else rows.lengths() > 0
         if wrong.any():
             at = int(np.argmax(wrong))
             if widths[at] > len(self._names):

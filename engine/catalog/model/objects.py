@@ -14,7 +14,7 @@ from engine.catalog.model.statistics import TableStatistics
 from engine.common.sql_type import SqlType
 from engine.settings.session_settings import truth
 from wire.dataclass import dataclass
-from wire.types.pg_types import PgType
+from wire.types.pg_types import INT8, PgType
 
 FileFormat = Literal["parquet", "csv", "json"]
 #: The format of a table that another system keeps (`engine.lakes`); none: a table is its files. spark: a table of
@@ -61,6 +61,9 @@ class TableColumn:
         return self.stored or self.name
 
 
+#: The column that the files of a table without columns have, since files without columns have no rows. The catalog does
+#: not contain it. Its values do not matter, and nothing reads them.
+PLACEHOLDER: Final = TableColumn("row@0", SqlType(INT8), 0)
 #: The schema of a session's temporary relations.
 TEMPORARY: Final = "pg_temp"
 #: The only database.
@@ -293,6 +296,11 @@ class Table:
     def has_log(self) -> bool:
         """Whether a log names the table's files, so that none of them changes under its name."""
         return self.storage is not None or bool(self.lake)
+
+    @property
+    def written_columns(self) -> tuple[TableColumn, ...]:
+        """The columns of the files that are written for a stored table: its own, or `PLACEHOLDER` if it has none."""
+        return self.columns or (PLACEHOLDER,)
 
     def column(self, name: str) -> TableColumn | None:
         return next((column for column in self.columns if column.name == name), None)

@@ -163,7 +163,7 @@ def pending_publications(
     ordered = sorted(decisions, key=lambda made: (made.location, made.number))
     for location, made in groupby(ordered, key=lambda made: made.location):
         table = known.get(location)
-        columns, storage = (table.columns, table.storage) if table is not None else ((), None)
+        columns, storage = (table.written_columns, table.storage) if table is not None else ((), None)
         yield TablePublication(database, root, list(made), columns, -1 if storage is None else storage.version)
 
 

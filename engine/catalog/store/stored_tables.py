@@ -55,7 +55,7 @@ class StoredTables:
         return stored
 
     def _create_storage(self, table: Table, partition_by: Sequence[str], sort_by: Sequence[str]) -> Table:
-        storage = tables.create(self._root, table.columns, partition_by=partition_by, sort_by=sort_by)
+        storage = tables.create(self._root, table.written_columns, partition_by=partition_by, sort_by=sort_by)
         folder = str(tables.folder(self._root, storage))
         placed = replace(
             table, format="parquet", path=folder, storage=storage, options={}, parts=(), guarantee=storage.sort_by

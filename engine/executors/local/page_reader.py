@@ -61,8 +61,6 @@ class PageReader:
                 self.is_drained = True
                 break
             if batch.num_rows:
-                if not self._schema.names:
-                    return batch.select([])
                 return with_infinities(carry_to(batch, match_dimensions(self._schema, batch.schema)))
         return None
 

@@ -72,7 +72,7 @@ class WritePartition:
         table = self.plan.table
         assert table.storage is not None, "a stored table"
         index = {column.id: number for number, column in enumerate(self.plan.input.columns)}
-        rows = {c.file_column: index[row.id] for c, row in zip(table.columns, self.plan.rows, strict=True)}
+        rows = {c.file_column: index[row.id] for c, row in zip(table.written_columns, self.plan.rows, strict=True)}
         return tuple(rows[name] for name in table.storage.partition_by)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

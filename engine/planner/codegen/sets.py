@@ -127,7 +127,8 @@ def cte_name(id_: int) -> str:
 
 def cte_reader(node: CteReader, scope: Scope) -> Block:
     alias = scope.compilation.alias()
-    produced = scope.compilation.ctes[node.cte]
+    # A query without columns has one where it has crossed an edge.
+    produced = scope.compilation.ctes[node.cte][: len(node.columns)]
     scope.columns = {c.id: column(p.label, alias) for c, p in zip(node.columns, produced, strict=True)}
     return Block(scope, exp.Table(this=label(cte_name(node.cte)), alias=table_alias(alias)))
 

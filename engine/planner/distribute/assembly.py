@@ -163,8 +163,10 @@ class Assembly:
         """
         node = flow.node
         if columns is None:
-            node = self._some_column(node)
             columns = node.columns
+        if not columns:
+            node = self._some_column(node)
+            columns = node.columns[:1]
         if isinstance(router, (HashRouter, RangeRouter)) and self.engine(flow) == "spark":
             # Spark's tasks partition the rows that they send, so the keys are among the columns that cross.
             columns = (*columns, *(key for key in router.keys if key not in columns))

@@ -257,11 +257,13 @@ def passed_on(root: Node, parameters: Mapping[int, Any]) -> tuple[int, int] | No
     other.
     """
     node = root.input if isinstance(root, Root) else root
-    if isinstance(node, Receive):
-        return (0, -1) if node.columns == root.columns else None
-    if not (isinstance(node, Limit) and isinstance(node.input, Receive)) or node.with_ties:
+    limit = node if isinstance(node, Limit) and not node.with_ties else None
+    received = node if limit is None else limit.input
+    if not isinstance(received, Receive) or received.columns != root.columns:
         return None
-    return _number(node.offset, 0, parameters), _number(node.count, -1, parameters)
+    if limit is None:
+        return 0, -1
+    return _number(limit.offset, 0, parameters), _number(limit.count, -1, parameters)
 
 
 def _number(count: Expr | None, unbounded: int, parameters: Mapping[int, Any]) -> int:

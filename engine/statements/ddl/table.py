@@ -34,7 +34,6 @@ from engine.statements.shared.definer import Definer
 from engine.statements.shared.names import Names
 from wire.errors import (
     DuplicateTable,
-    FeatureNotSupported,
     InvalidObjectDefinition,
     InvalidParameterValue,
     InvalidTableDefinition,
@@ -166,8 +165,6 @@ def _check_absent(name: QualifiedName, names: Names) -> None:
 
 def _put(table: Table, layout: TableLayout, definer: Definer) -> Table:
     """Put a new table into the catalog, which makes its folder."""
-    if not table.columns:
-        raise FeatureNotSupported("not supported: a table without columns")
     for name, at in layout.partition_by:
         if table.column(name) is None:
             raise UndefinedColumn(f'column "{name}" named in partition key does not exist', position=cursor(at))

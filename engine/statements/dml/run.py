@@ -232,7 +232,7 @@ async def _require_allowed(plan: Mutate, ground: MutationContext, ask: Ask) -> N
     row = await _first_row(await ask(Root(node.columns, node, order)))
     if row is None or not row.num_rows:
         return
-    columns = plan.table.columns
+    columns = plan.table.written_columns
     rows = row.select(range(len(columns)))
     for column, values in zip(columns, rows.columns, strict=True):
         if not column.nullable and not values[0].is_valid:

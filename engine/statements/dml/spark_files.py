@@ -48,7 +48,7 @@ def by_spark_alone(plan: Mutate) -> bool:
     judged = plan.checks or plan.changed or plan.dropped or plan.twice
     if plan.kind != "insert" or judged or plan.columns or storage.partition_by or storage.sort_by:
         return False
-    columns = plan.table.columns
+    columns = plan.table.written_columns
     if plan.rows != plan.input.columns or len({column.file_column.lower() for column in columns}) < max(
         len(columns), 1
     ):
@@ -67,7 +67,7 @@ def take_over_files(table: Table, area: Path, made: Path) -> Written | None:
     """Move the files that Spark has made into the area under our names, and make them durable. Returns None if a column
     that may have no nulls has some. made: the folder of Spark's files. May block for long.
     """
-    schema = file_schema(table.columns)
+    schema = file_schema(table.written_columns)
     files = []
     for number, path in enumerate(sorted(made.glob("part-*.parquet"))):
         statistics = FileStatistics(schema)

@@ -79,7 +79,7 @@ class WritingJob:
         if alone and self.spark.is_embedded:
             # Participants may share the folder, so each has a subfolder of its own.
             made = folder / f"made-{uuid4().hex}"
-            names = [column.file_column for column in plan.table.columns]
+            names = [column.file_column for column in plan.table.written_columns]
             await _wait_for_end(await self.spark.productions.write_files(self.rows, self.context, names, made))
             written: Written | None = await shielded(self.in_pool(lambda: take_over_files(plan.table, folder, made)))
             if written is not None:

@@ -11,7 +11,7 @@ from engine.catalog.model.objects import DataFile, Table
 from engine.common.shielded import shielded
 from engine.lakes.foreign_files import refresh
 from engine.plan_ir.expr import Column
-from engine.plan_ir.logical import Root, TableReader
+from engine.plan_ir.logical import Root, TableReader, names_in_files
 from engine.planner.optimizer.pruning import with_files
 from engine.statements.dml.collector import InPool
 from engine.statements.dml.run import Ask, drain
@@ -30,7 +30,7 @@ async def write_anew(
     Raises SqlError, and InternalError if the number of rows has changed, which no later check would find.
     """
     assert table.storage is not None, "a stored table"
-    writer = TableWriter(Path(table.path), table.columns, table.storage, kept_bytes)
+    writer = TableWriter(Path(table.path), table.written_columns, table.storage, kept_bytes)
     try:
         stream = await ask(_rows_of(table, files))
         try:
@@ -50,6 +50,6 @@ async def write_anew(
 
 def _rows_of(table: Table, files: Sequence[DataFile]) -> Root:
     paths = [absolute(table, file.path) for file in files]
-    columns = tuple(Column(number, c.name, c.type) for number, c in enumerate(table.columns, 1))
-    names = tuple(column.file_column for column in table.columns)
+    columns = tuple(Column(number, c.name, c.type) for number, c in enumerate(table.written_columns, 1))
+    names = names_in_files(table.written_columns)
     return Root(columns, TableReader(columns, with_files(refresh(table).in_files(), paths), names))

@@ -25,7 +25,7 @@ from engine.common.identifiers import quote_ident
 from engine.sql.deparse.stored_names import names_type
 from engine.sql.deparse.stored_text import columns_of, sequences_of
 from wire.dataclass import dataclass
-from wire.errors import DependentObjectsStillExist, FeatureNotSupported, InvalidTableDefinition
+from wire.errors import DependentObjectsStillExist, InvalidTableDefinition
 
 #: Sends a notice and its detail.
 Notify = Callable[..., None]
@@ -323,13 +323,11 @@ def remove(
 
 
 def without_column(table: Table, number: int) -> Table:
-    """Return a stored table without one of its columns and the column's properties. Raises FeatureNotSupported for the
-    last column, InvalidTableDefinition for one by which files are partitioned or sorted.
+    """Return a stored table without one of its columns and the column's properties. Raises InvalidTableDefinition for
+    one by which files are partitioned or sorted.
     """
     column = next(c for c in table.columns if c.number == number)
     check_layout(table, column, "drop")
-    if len(table.columns) == 1:
-        raise FeatureNotSupported("not supported: a table without columns")
     return replace(
         table,
         columns=tuple(c for c in table.columns if c is not column),

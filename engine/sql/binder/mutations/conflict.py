@@ -103,7 +103,7 @@ def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, ch
 
 def _numbered_names(change: Change) -> set[str]:
     """Return the columns whose values are known only when rows are written."""
-    pairs = zip(change.rows, change.table.columns, strict=True)
+    pairs = zip(change.rows, change.table.written_columns, strict=True)
     later = {column for column, _ in change.filled}
     return {declared.name for column, declared in pairs if column in later}
 
@@ -124,7 +124,7 @@ def _forbidden(binder: QueryBinder, statement: Insert, change: Change, new: _New
     )
     wrong: list[Expr] = [Not(_BOOL, refer(mark)) for mark in marks]
     later = {column for column, _ in change.filled}
-    for column, declared in zip(new.rows, table.columns, strict=True):
+    for column, declared in zip(new.rows, table.written_columns, strict=True):
         if not declared.nullable and column not in later:
             wrong.append(IsNull(_BOOL, refer(column)))
     if not wrong:
@@ -304,7 +304,7 @@ def _plan_update(
     marked, inserted, changed, twice = _marks(binder, joined, there, new, again, own, condition)
     rows = row_columns(binder, table)
     emit = []
-    for declared, old, fresh in zip(table.columns, there.columns, new.rows, strict=True):
+    for declared, old, fresh in zip(table.written_columns, there.columns, new.rows, strict=True):
         kept: Expr = refer(old)
         if declared.number in values:
             kept = Case(declared.type, ((refer(changed), values[declared.number]),), kept)

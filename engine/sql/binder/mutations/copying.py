@@ -55,7 +55,8 @@ class BoundCopy:
     targets: the columns that are copied, in their order. texts, values: each column as text and as a value.
     casts: the cast from the text to the value, or None if no engine has it. settings: the settings by which texts are
         read.
-    number: with WHERE, a further received column that numbers the rows. number_given: that column in the plan's input.
+    number: with WHERE, or if no columns are copied, a further received column that numbers the rows. number_given: that
+        column in the plan's input.
     """
 
     plan: Mutate
@@ -82,7 +83,7 @@ def bind_copy(
         texts = tuple(context.new_column(column.name, st.of(t.TEXT)) for column in targets)
         casts = tuple(_read(binder, text, column) for text, column in zip(texts, targets, strict=True))
         values = tuple(context.new_column(column.name, column.type) for column in targets)
-        number = None if where is None else context.new_column("number", st.of(t.INT8))
+        number = None if where is None and targets else context.new_column("number", st.of(t.INT8))
         received = Receive(values if number is None else (*values, number), EDGE)
         taken = (within_domain(binder, *pair) for pair in zip(pass_through(values), targets, strict=True))
         given = dict(zip((column.number for column in targets), taken, strict=True))

@@ -50,7 +50,7 @@ def compute_generated(binder: QueryBinder, change: Change) -> Change:
     row = row_source(change.table, None, change.rows)
     scope.add(row)
     scope.sources.append(row)
-    for declared, column in zip(change.table.columns, change.rows, strict=True):
+    for declared, column in zip(change.table.written_columns, change.rows, strict=True):
         if not declared.generated:
             rows.append(column)
             emit.append(refer(column))

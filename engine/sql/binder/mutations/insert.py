@@ -130,7 +130,7 @@ def _values_by_column(binder: QueryBinder, table: Table, given: Mapping[int, Bou
     columns = row_columns(binder, table)
     bound = [
         given[column.number] if column.number in given else bind_default_column(binder, column, rows)
-        for column in table.columns
+        for column in table.written_columns
     ]
     below = tuple(binder.context.new_column(c.name, b.type) for c, b in zip(columns, bound, strict=True))
     values = Values(below, ColumnarRows([b.cells for b in bound]))
@@ -230,7 +230,7 @@ def _check_width(statement: Insert | MergeWhen, columns: Sequence[TableColumn], 
 
 def whole_row(binder: QueryBinder, table: Table, given: Mapping[int, Expr]) -> tuple[Expr, ...]:
     """Return a row of the table with the given values, by the columns' numbers, and defaults."""
-    return tuple(given[c.number] if c.number in given else default(binder, c) for c in table.columns)
+    return tuple(given[c.number] if c.number in given else default(binder, c) for c in table.written_columns)
 
 
 def _expand_row(binder: QueryBinder, table: Table, row: Mapping[int, Expr]) -> Source:
@@ -249,7 +249,7 @@ def filled_columns(
     sequence.
     """
     found = []
-    for column, declared in zip(columns, table.columns, strict=True):
+    for column, declared in zip(columns, table.written_columns, strict=True):
         checked = is_constrained(declared.domain)
         sequence = None if checked or declared.number in given else sequence_of(declared.default)
         if sequence is not None:
@@ -260,7 +260,7 @@ def filled_columns(
 def unfilled_columns(table: Table, columns: Sequence[Column], filled: Sequence[tuple[Column, int]]) -> dict[int, Expr]:
     """Return nulls for these columns, which get their values later."""
     later = {column for column, _ in filled}
-    pairs = zip(columns, table.columns, strict=True)
+    pairs = zip(columns, table.written_columns, strict=True)
     return {declared.number: Const(declared.type, None) for column, declared in pairs if column in later}
 
 
@@ -300,7 +300,7 @@ def _bound_query(
         given[column.number] = _assign_part(binder, given, column, parts[index], value, scope)
     rows = row_columns(binder, table)
     ordered_by = tuple(dict.fromkeys(key.column for key in bound.requirement))
-    pairs = zip(rows, table.columns, strict=True)
+    pairs = zip(rows, table.written_columns, strict=True)
     next_values = tuple((row, numbered[c.number]) for row, c in pairs if c.number in numbered and c.number in given)
     defaults = filled_columns(table, rows, given)
     given |= unfilled_columns(table, rows, defaults)

@@ -200,7 +200,7 @@ def _there(
     }
     touched = sorted({column for assigned in values.values() for column in assigned})
     declared = {column.number: column for column in table.columns}
-    old = {c.number: column for c, column in zip(table.columns, found.columns, strict=True)}
+    old = {c.number: column for c, column in zip(table.written_columns, found.columns, strict=True)}
     new = {number: context.new_column(declared[number].name, declared[number].type) for number in touched}
     gone, again = context.new_column("gone", _BOOL), context.new_column("again", _INT8)
     emit = [
@@ -241,7 +241,7 @@ def _rewrite_rows(
         Case(declared.type, ((hit, refer(new[declared.number])),), refer(column))
         if declared.number in new
         else refer(column)
-        for declared, column in zip(table.columns, every.columns, strict=True)
+        for declared, column in zip(table.written_columns, every.columns, strict=True)
     ]
     more = binder.expressions.operator(">", [refer(again), Const(_INT8, 1)], -1)
     never = Const(_BOOL, False)
@@ -287,7 +287,7 @@ def _new(binder: QueryBinder, target: Target, statement: Merge, whens: Sequence[
     rows = {n: whole_row(binder, table, {**later, **row}) for n, row in given.items()}
     values = [
         _per_choice(choice, [(n, row[i]) for n, row in rows.items()], None, column.type)
-        for i, column in enumerate(table.columns)
+        for i, column in enumerate(table.written_columns)
     ]
     yes, no = Const(_BOOL, True), Const(_BOOL, False)
     part = _part(binder, table, kept, values, (yes, no, no, yes))

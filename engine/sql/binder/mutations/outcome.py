@@ -24,8 +24,9 @@ from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.target import Target, checks, row_source
 from engine.sql.binder.scope import Scope, Source
 from engine.sql.binder.system_columns import returned_system_columns
+from engine.sql.parser.lexical.positions import cursor, position
 from wire.dataclass import dataclass
-from wire.errors import FeatureNotSupported
+from wire.errors import FeatureNotSupported, SqlSyntaxError
 from wire.types import pg_types as t
 
 if TYPE_CHECKING:
@@ -167,6 +168,8 @@ def _bind_returning(
         inner.add(source)
         inner.sources.append(source)
     targets = select.select_list(binder, exp.Select(expressions=list(returning)), inner)
+    if not targets:
+        raise SqlSyntaxError("RETURNING must have at least one column", position=cursor(position(returning[0])))
     for target in targets:
         check_plain(target.expr, "RETURNING", inner)
         target.expr = binder.expressions.settle(target.expr)

@@ -96,7 +96,7 @@ def bind_update(binder: QueryBinder, statement: Update, scope: Scope) -> tuple[M
     values |= {number: Const(values[number].type, None) for number in sequences}
     change = _rewrite_rows(binder, matching, values, _needs_join(matching, values, statement.returning))
     if sequences:
-        pairs = zip(matching.table.columns, change.rows, strict=True)
+        pairs = zip(matching.table.written_columns, change.rows, strict=True)
         filled = tuple((column, sequences[c.number]) for c, column in pairs if c.number in sequences)
         change = replace(change, filled=filled, fresh=change.changed)
     return complete_change(binder, compute_generated(binder, change), statement.returning, scope)
@@ -277,7 +277,7 @@ def _rewrite_rows(
         Case(declared.type, ((refer(changed), new[declared.number]),), refer(column))
         if declared.number in new
         else refer(column)
-        for declared, column in zip(matching.table.columns, old, strict=True)
+        for declared, column in zip(matching.table.written_columns, old, strict=True)
     ]
     others = tuple(c for c in node.columns if c not in old)
     written = with_generated(matching.table, (c.name for c in matching.table.columns if c.number in values))
@@ -309,9 +309,9 @@ def _rewrite_rows(
 def _of_keys(
     table: Table, columns: Sequence[Column], touched: Sequence[Constraint]
 ) -> Iterator[tuple[TableColumn, Column]]:
-    """Yield the columns of these keys. columns: the table's."""
+    """Yield the columns of these keys. columns: those in which a row is written."""
     names = {name for key in touched for name in key.columns}
-    yield from ((c, column) for c, column in zip(table.columns, columns, strict=True) if c.name in names)
+    yield from ((c, column) for c, column in zip(table.written_columns, columns, strict=True) if c.name in names)
 
 
 _Form = tuple[Node, tuple[Column, ...], Values, Column, tuple[Column, ...]]

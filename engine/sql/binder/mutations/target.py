@@ -18,7 +18,7 @@ from engine.catalog.model import acl
 from engine.catalog.model.objects import Constraint, Relation, Table, TableColumn, View
 from engine.common import sql_type as st
 from engine.plan_ir.expr import Call, Column, Const, Expr, Node
-from engine.plan_ir.logical import FILE, ROW, TableReader
+from engine.plan_ir.logical import FILE, ROW, TableReader, names_in_files
 from engine.plan_ir.requirements import Access
 from engine.sql.binder import domains
 from engine.sql.binder.blocks import pass_through
@@ -119,7 +119,7 @@ class Target:
 
     def row(self, alias: str | None, row: Sequence[Column]) -> Source:
         """Return a row of the table as the statement's names see it."""
-        refs = dict(zip((c.number for c in self.table.columns), pass_through(row), strict=True))
+        refs = dict(zip((c.number for c in self.table.written_columns), pass_through(row), strict=True))
         return _row_source(self.named, alias, [(c.name, refs[c.number]) for c in self.columns])
 
     def visible(self, reader: Node, _row: Sequence[Column]) -> tuple[Node, Expr | None]:
@@ -211,22 +211,23 @@ def read(binder: QueryBinder, table: Table) -> Rows:
     columns = row_columns(binder, table)
     file = binder.context.new_column("file", st.of(t.TEXT))
     row = binder.context.new_column("row", st.of(t.INT8))
-    names = (*(column.file_column for column in table.columns), FILE, ROW)
+    names = (*names_in_files(table.written_columns), FILE, ROW)
     return Rows(TableReader((*columns, file, row), table.in_files(), names), columns, file, row)
 
 
 def row_columns(binder: QueryBinder, table: Table) -> tuple[Column, ...]:
-    """Return new columns for a row of the table."""
-    columns = tuple(binder.context.new_column(c.name, c.type) for c in table.columns)
-    for column, declared in zip(columns, table.columns, strict=True):
+    """Return new columns for a row of the table, as it is written."""
+    columns = tuple(binder.context.new_column(c.name, c.type) for c in table.written_columns)
+    named = columns[: len(table.columns)]
+    for column, declared in zip(named, table.columns, strict=True):
         binder.context.origins[column.id] = (table.oid, declared.number)
-    binder.context.accesses.offer(table, columns)
+    binder.context.accesses.offer(table, named)
     return columns
 
 
 def row_source(table: Table, alias: str | None, columns: Sequence[Column]) -> Source:
-    """Return a row of the table as names see it."""
-    pairs = zip(table.columns, pass_through(columns), strict=True)
+    """Return a row of the table, which is written in these columns, as names see it."""
+    pairs = zip(table.columns, pass_through(columns[: len(table.columns)]), strict=True)
     return _row_source(table, alias, [(column.name, expr) for column, expr in pairs])
 
 

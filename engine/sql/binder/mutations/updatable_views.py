@@ -195,7 +195,7 @@ def _view_target(binder: QueryBinder, view: View, verb: str) -> ViewTarget:
             below = _base(binder, require_stored(seen, verb), verb)
     access.below = below.access
     target = ViewTarget(binder, below.table, view, (), access, view, query, below, item.args.get("alias"))
-    row = tuple(binder.context.new_column(column.name, column.type) for column in below.table.columns)
+    row = tuple(binder.context.new_column(column.name, column.type) for column in below.table.written_columns)
     exprs, offered = target.bind_outputs(row), target.base_row(row).columns
     bases = tuple(_base_column(expr, offered, below.columns) for expr in exprs)
     if verb != "delete" and not any(base is not None and base.number for base in bases):

@@ -173,7 +173,7 @@ class QueryGrammar(TailGrammar):
             return False
         return not self.word_at(
             "into", "from", "where", "group", "having", "window", "order", "limit", "offset", "fetch", "for",
-            "union", "intersect", "except",
+            "union", "intersect", "except", "with", "on", "returning",
         )  # fmt: skip
 
     def _distinct(self) -> exp.Distinct:

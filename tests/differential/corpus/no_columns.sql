@@ -1,0 +1,22 @@
+-- Results without columns have rows all the same.
+select;
+select from region;
+select from nation where n_regionkey > 2;
+select from lineitem, region where l_quantity > 45;
+select from nation order by n_name limit 3;
+select from nation limit 3 offset 1;
+select from nation offset 20;
+select from nation group by n_regionkey;
+select from nation having count(*) > 3;
+select from nation union all select from region;
+select from nation union select from region;
+select from nation except all select from region;
+select from nation intersect all select from region;
+select count(*) from (select from nation) n, (select from region) r;
+select from (select from nation) n left join region on r_regionkey > 3;
+select r_name, (select count(*) from (select from nation where n_regionkey = r_regionkey) n) from region;
+select from region where exists (select from nation where n_regionkey = r_regionkey and n_name like 'C%');
+with n as (select from nation), m as materialized (select from n, n o) select from m limit 100;
+with n as materialized (select from nation) select count(*) from n;
+select from generate_series(1, 3000);
+select from nation where n_nationkey > 100;
