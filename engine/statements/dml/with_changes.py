@@ -11,6 +11,7 @@ be read by one of the statements only.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Final
@@ -205,9 +206,16 @@ def _trees(statement: Query | MutationStatement) -> Iterator[exp.Expression]:
 
 
 def _require_added_up(found: BoundWith) -> None:
-    """Raise FeatureNotSupported if two parts would change existing rows of the same table."""
+    """Raise FeatureNotSupported if two parts would change existing rows of the same table, or if a part would look for
+    conflicts in a table that another part changes: it would not find those with the other's rows.
+    """
+    changes = [bound.plan for bound in found.mutations]
+    parts = Counter(change.table.oid for change in changes)
     changed: set[int] = set()
-    for change in (bound.plan for bound in found.mutations):
+    for change in changes:
+        if change.kind == "insert" and change.whole and parts[change.table.oid] > 1:
+            name = change.table.name
+            raise FeatureNotSupported(f'not supported: ON CONFLICT of table "{name}" in a WITH that changes it twice')
         if change.targets and change.table.oid in changed:
             raise FeatureNotSupported(f'not supported: WITH that changes rows of table "{change.table.name}" twice')
         if change.targets:

@@ -149,6 +149,8 @@ def _substitute_rows(plan: _Plan, rows: _Rows) -> _Plan:
 
     made = rewrite_plan(plan, put)
     assert isinstance(made, type(plan)), "only readers are changed"
+    if isinstance(made, Mutate) and made.forbidden is not None:
+        made = replace(made, forbidden=replace(made.forbidden, node=rewrite_plan(made.forbidden.node, put)))
     return made
 
 

@@ -76,3 +76,12 @@ insert into numbered (name, qty) select x, 9 from (values ('b'), ('c')) v (x) on
 insert into numbered (name) select 'e' union all select 'e' on conflict (name) do update set qty = 1;
 select name, qty, kind, id < 4 from numbered order by id;
 drop table numbered;
+create table listed (a int primary key, b text check (b <> 'no'));
+with l as (select 1 as a) insert into listed select a from l on conflict do nothing;
+with l as materialized (select 1 as a) insert into listed select a from l on conflict do nothing;
+with l as materialized (select g as a from generate_series(1, 3) g) insert into listed select l.a from l join l m on l.a = m.a on conflict (a) do update set b = 'q' returning *;
+with l as (select g + random() as a from generate_series(1, 3) g) insert into listed select floor(l.a)::int from l join l m on l.a = m.a on conflict (a) do update set b = 'r' returning *;
+with l as (select null::int as a) insert into listed select a from l on conflict (a) do nothing;
+with l as (select 'no' as b) insert into listed select 1, b from l on conflict (a) do nothing;
+with recursive l (a) as (select 1 union all select a + 1 from l where a < 5) insert into listed select a from l on conflict (a) do update set b = listed.b || '!' returning a;
+select * from listed order by a;

@@ -60,3 +60,17 @@ with m as (merge into a using b on a.id = b.id when matched then delete) select 
 with d as (delete from a where id = 31 returning *) table d;
 with d as (delete from a where id = 20 returning id) select * from a, d where a.id = d.id union all select 0, 'x', 0;
 drop table a, b, log, c, p;
+create table one (id int primary key, v text);
+insert into one values (1, 'x'), (2, 'y'), (3, 'z');
+with d as (delete from one where id = 1 returning *) insert into one select id + 10, v from d;
+with d as (delete from one where id = 2 returning *) insert into one select id, v || '!' from d;
+select * from one order by id;
+with i as (insert into one values (20, 'i') returning *) delete from one returning id;
+with i as (insert into one values (21, 'i') returning *), j as (insert into one values (23, 'k') returning *) select * from i union all select * from j order by 1;
+with u as (update one set v = 'u' where id = 20 returning *) insert into one select id + 100, v from u;
+with i as (insert into one values (30, 'x') returning id) update one set v = v || '?' where id > 20 returning id, v;
+select * from one order by id;
+create table seen (id int);
+with s as (insert into seen values (21) returning id) insert into one select id from s on conflict do nothing;
+with s as (insert into seen values (21), (50) returning id) insert into one select id from s on conflict (id) do update set v = 'r' returning *;
+with s as (insert into seen values (null), (51) returning id) insert into one select id from s on conflict (id) do update set v = 'r' returning *;

@@ -61,7 +61,7 @@ def bind_mutation(statement: MutationStatement, context: BindContext, *, is_item
 
 def _with(ctes: Sequence[WithItem], plan: Mutate) -> Mutate:
     """Add the statement's WITH to each of its queries. Volatile WITH items must be evaluated once, so all files are
-    rewritten then, instead of those that a query locates beforehand.
+    rewritten then, instead of those that a query locates beforehand, and no query looks for forbidden rows.
     """
     volatile = any(
         plan_is_volatile(part) for item in ctes for part in (item.cte.plan, item.cte.step) if part is not None
@@ -69,7 +69,10 @@ def _with(ctes: Sequence[WithItem], plan: Mutate) -> Mutate:
     if volatile and plan.kind == "merge":
         raise FeatureNotSupported("not supported: MERGE with volatile functions")
     located = None if volatile or plan.located is None else with_ctes(ctes, plan.located)
-    return replace(plan, input=with_ctes(ctes, plan.input), located=located)
+    forbidden = None if volatile else plan.forbidden
+    if forbidden is not None:
+        forbidden = replace(forbidden, node=with_ctes(ctes, forbidden.node))
+    return replace(plan, input=with_ctes(ctes, plan.input), located=located, forbidden=forbidden)
 
 
 def _bind(binder: QueryBinder, statement: MutationStatement, scope: Scope) -> tuple[Mutate, tuple[str, ...]]:
