@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import psycopg
@@ -116,6 +117,18 @@ INPUTS: list[tuple[str, bytes]] = [
     ("copy t (e) from stdin (format csv)", b'x\r\n"\n"'),
     ("copy t (e) from stdin (format csv)", b"x\r\\.\r"),
     ("copy t (e) from stdin", b"x\r\\.\r"),
+    ("copy t (e) from stdin", b"x\ra\\.\r"),
+    ("copy t (e) from stdin", b"x\na\\.\nb\n"),
+    ("copy t (e) from stdin", b"x\r\na\\.\r\n"),
+    ("copy t (e) from stdin", b"x\r\na\\.\n"),
+    ("copy t (e) from stdin", b"x\r\n\\.\r\r"),
+    ("copy t (e) from stdin", b"x\n\\.\r\n"),
+    ("copy t (e) from stdin", b"x\n\\."),
+    ("copy t (a, e) from stdin", b"1\tx\n2\\.\n"),
+    ("copy t (e) from stdin (format csv)", b"x\na\\.\n\\.\n"),
+    ("copy t (e) from stdin (format csv)", b"x\n\\.\r\n"),
+    ("copy t (e) from stdin (format csv)", b"x\r\n\\.\n\r\n"),
+    ("copy t (e) from stdin (format csv)", b"x\n\\."),
     ("copy t (e) from stdin", b"\\"),
     ("copy t (e) from stdin", b"x\\\n\n\\"),
     ("copy t (a, e) from stdin (header true)", b"x\ty\n2\tz\n"),
@@ -182,6 +195,25 @@ def test_copy_from(sluice: LocalMember, postgres: PostgresServer, statement: str
                 connection.rollback()
                 connection.execute("drop table t cascade")
                 connection.commit()
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ends_of_data_anywhere(seed: int, sluice: LocalMember, postgres: PostgresServer) -> None:
+    r"""`\.` beside line ends of every style, at the end of the data and in its middle, and cut in two."""
+    random = Random(seed)
+    pieces = ("x", "a", "\\", ".", "\\.", "\r", "\n", "\r\n", "\t")
+    inputs = ["".join(random.choices(pieces, k=random.randint(1, 6))).encode() for _ in range(40)]
+    found = []
+    for dsn in (sluice.dsn, postgres.dsn):
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("create table ended (a text)")
+            try:
+                copy = f"copy ended from stdin {_CSV if seed % 2 else ''}"
+                told = [copied_in(connection, copy, data[: len(data) // 2], data[len(data) // 2 :]) for data in inputs]
+                found.append((list(zip(inputs, told, strict=True)), connection.execute("table ended").fetchall()))
+            finally:
+                connection.execute("drop table ended")
     assert found[0] == found[1]
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from wire.copy import plain, quoted, text
 from wire.copy.block import Bytes1D, Marks, Rows
+from wire.copy.end_marker import CORRUPT, MARKER, bytes_needed, find_fault, find_markers
 from wire.copy.options import Layout
 from wire.copy.text_columns import Block, TextColumns, line_of
 from wire.errors import BadCopyFileFormat, SqlError
@@ -31,7 +32,6 @@ from wire.types.client_encodings import codec
 #: The number of bytes that are split at once, and the maximum of a row.
 BLOCK_BYTES: Final = 2 << 20
 ROW_BYTES_MAX: Final = (1 << 30) - 1
-_END_OF_DATA: Final = b"\\."
 
 
 class RowReader:
@@ -140,7 +140,7 @@ class RowReader:
             data = self._terminate_last_row(data)
         marks = self._marks(data)
         unterminated = final and self._layout.csv and not marks.closed
-        data, marks, corrupt = self._upto_end_of_data(data, marks)
+        data, marks, corrupt = self._upto_end_of_data(data, marks, final=final)
         known = self._end is not None
         nothing_follows = final or self._over or corrupt is not None
         stops, behind, wrong = self._row_ends(data, marks, final=nothing_follows)
@@ -187,24 +187,25 @@ class RowReader:
         number = self._lines + 1 + line.count(b"\n" if self._end == b"\n" else b"\r")
         return self._columns.add_context(BadCopyFileFormat("unterminated CSV quoted field"), number, line)
 
-    def _upto_end_of_data(self, data: Bytes1D, marks: Marks) -> tuple[Bytes1D, Marks, SqlError | None]:
-        r"""Return the data before a line `\.`, if there is one. In the text format `\.` is an error anywhere else."""
-        raw = data.tobytes()
-        at = raw.find(_END_OF_DATA)
-        if at < 0:
-            return data, marks, None
-        escapes = frozenset() if self._layout.csv else frozenset(text.find_escapes(data).tolist())
-        ends = marks.separators[marks.ends]
-        while at >= 0:
-            after = int(np.searchsorted(ends, at))
-            begins = at == 0 or (after > 0 and ends[after - 1] == at - 1)
-            if begins and after < len(ends) and ends[after] == at + 2:
+    def _upto_end_of_data(self, data: Bytes1D, marks: Marks, *, final: bool) -> tuple[Bytes1D, Marks, SqlError | None]:
+        r"""Return the data before `\.`, if it is there, and the error of a wrong one. Without the bytes that decide whether
+        it is wrong, return the lines before it.
+        """
+        csv, ends = self._layout.csv, marks.separators[marks.ends]
+        for at, begin in find_markers(data, ends, csv=csv):
+            end = self._end or (_line_end(data, ends) if begin else None)
+            behind = bytes(self._held[at + len(MARKER) :][: bytes_needed(end)])
+            if len(behind) < bytes_needed(end) and not final:
+                return data[:begin], marks.upto(begin), None
+            fault = find_fault(behind, end, csv=csv)
+            if fault is None:
                 self._over = True
-                return data[:at], marks.upto(at), None
-            if at in escapes and after < len(ends):
-                begin = int(ends[after - 1]) + 1 if after else 0
-                return data[:begin], marks.upto(begin), BadCopyFileFormat("end-of-copy marker corrupt")
-            at = raw.find(_END_OF_DATA, at + 1)
+                if at == begin:
+                    return data[:at], marks.upto(at), None
+                data = np.concatenate((data[:at], np.frombuffer(end or b"\n", np.uint8)))
+                return data, self._marks(data), None
+            if fault != CORRUPT or not csv:
+                return data[:begin], marks.upto(begin), BadCopyFileFormat(fault)
         return data, marks, None
 
     def _row_ends(self, data: Bytes1D, marks: Marks, *, final: bool) -> tuple[Ints, Ints, SqlError | None]:

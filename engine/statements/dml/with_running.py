@@ -148,9 +148,9 @@ def _substitute_rows(plan: _Plan, rows: _Rows) -> _Plan:
         return node
 
     made = rewrite_plan(plan, put)
-    assert isinstance(made, type(plan)), "only readers are changed"
     if isinstance(made, Mutate) and made.forbidden is not None:
         made = replace(made, forbidden=replace(made.forbidden, node=rewrite_plan(made.forbidden.node, put)))
+    assert isinstance(made, type(plan)), "only readers are changed"
     return made
 
 
