@@ -61,7 +61,7 @@ def after_commit(base: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
     _require_whole(snapshot, [change for change in changes if isinstance(change, Change)])
     changed = net_changes(changes)
     keys = {change.key for change in changes if isinstance(change, DataChange | Change)} if changed else set()
-    relations = dict(snapshot.relations) if changed else snapshot.relations
+    relations: dict[Key, StoredRelation] = {}
     rights = snapshot.rights
     if any(isinstance(change, Change | TypeChange) and change.after is None for change in changes):
         rights = rights.restrict_to(partial(_oids_with_rights, snapshot))
@@ -73,9 +73,10 @@ def after_commit(base: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
             # Files that were added and removed again make no decision (`rows.steps`): the table is unchanged, here and
             # for members that read it from the database.
             number = snapshot.version if changed[storage.location] else storage.changed
-            decided = tables.with_commit(table, storage.version, number, files)
-            relations[table.schema, table.name] = decided  # type: ignore[index]
-    return replace(snapshot, relations=relations, rights=rights)
+            relations[key] = tables.with_commit(table, storage.version, number, files)
+    if relations:
+        snapshot = replace(snapshot, relations={**snapshot.relations, **relations})
+    return replace(snapshot, rights=rights)
 
 
 def _oids_with_rights(snapshot: Snapshot) -> set[int]:
@@ -178,14 +179,16 @@ def _with_statistics(snapshot: Snapshot, change: Analysis) -> Snapshot:
 
 
 def _require_unchanged(snapshot: Snapshot, guard: Guard) -> None:
-    present = _find_present(snapshot, guard.key, guard.before)
+    present = find_present(snapshot, guard.before)
     if (guard.whole and not _same_files(present, guard.before)) or tables.missing_paths(present, guard.paths):
         raise ChangedByAnother(guard.before.name)
 
 
-def _find_present(snapshot: Snapshot, key: Key, before: Table) -> Table:
-    """Return the stored table as it is now. Raises ChangedByAnother if its definition has changed."""
-    present = snapshot.relations.get(key)
+def find_present(snapshot: Snapshot, before: Table) -> Table:
+    """Return a stored table as it is now. before: as a statement saw it. Raises ChangedByAnother if its definition has
+    changed since.
+    """
+    present = snapshot.relations.get((before.schema, before.name))
     if not isinstance(present, Table) or present.storage is None:
         raise ChangedByAnother(before.name)
     _require_same_definition(present, before)
@@ -193,13 +196,14 @@ def _find_present(snapshot: Snapshot, key: Key, before: Table) -> Table:
 
 
 def _with_files(snapshot: Snapshot, change: DataChange) -> Snapshot:
-    present = _find_present(snapshot, change.key, change.before)
+    present = find_present(snapshot, change.before)
     if (change.whole and not _same_files(present, change.before)) or tables.missing_paths(
         present, change.files.removed
     ):
         raise ChangedByAnother(present.name)
-    changed = snapshot.with_change(Change(change.key, tables.with_changed_files(present, change.files)))
-    return replace(changed, definitions=snapshot.definitions)
+    return replace(
+        snapshot, relations={**snapshot.relations, change.key: tables.with_changed_files(present, change.files)}
+    )
 
 
 def _named_by(relation: StoredRelation) -> Sequence[int]:
@@ -252,7 +256,7 @@ def _require_not_lost(relation: StoredRelation, lost: Mapping[int, tuple[str, se
 
 
 def _require_same_definition(present: Table, before: Table) -> None:
-    if before.storage is None or tables.definition(present) != tables.definition(before):
+    if before.storage is None or not tables.same_definition(present, before):
         raise ChangedByAnother(present.name)
 
 

@@ -117,9 +117,13 @@ def bare(storage: Storage) -> Storage:
     return Storage(storage.location, 0, partition_by=storage.partition_by, sort_by=storage.sort_by)
 
 
-def definition(table: Table) -> Table:
-    """Return the definition in a stored table, without its content."""
-    return replace(table, files=(), version=0, storage=bare(_storage(table)))
+def same_definition(table: Table, other: Table) -> bool:
+    """Return whether two states of stored tables differ in nothing but their content."""
+    if table is other:
+        return True
+    if bare(_storage(table)) != bare(_storage(other)):
+        return False
+    return table == replace(other, files=table.files, version=table.version, storage=table.storage)
 
 
 def with_commit(table: Table, version: int, changed: int, change: FileChange) -> Table:

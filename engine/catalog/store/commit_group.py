@@ -52,7 +52,7 @@ class _Unit:
 
     def takes(self, rows: KeptRows) -> bool:
         """Return whether rows of another transaction may be committed with these."""
-        return self.rows is not None and tables.definition(self.rows.table) == tables.definition(rows.table)
+        return self.rows is not None and tables.same_definition(self.rows.table, rows.table)
 
     def write(self, store: CatalogStore) -> None:
         """Write the rows into a file. May block on the disk. Raises SqlError, and then leaves no files."""

@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from engine.catalog.model.objects import Table
-from engine.catalog.replay import replay
+from engine.catalog.replay import find_present
 from engine.catalog.snapshot import TEMPORARY, AnyChange, DataChange, Guard, Snapshot
 from engine.catalog.store.uncommitted_files import location_of
 from engine.storage.kept_rows import KeptRows, kept_size
@@ -134,7 +134,7 @@ class PendingChanges:
 def write_rows(rows: KeptRows, now: Snapshot, writer_bytes: int) -> DataChange:
     """Write kept rows into files, as `PendingChanges.write_kept` does."""
     # A dropped table has no folder to write to: that is a conflict, and not an error of the disk.
-    replay(now, [DataChange(rows.table, FileChange())])
+    find_present(now, rows.table)
     return DataChange(rows.table, FileChange(rows.write(writer_bytes)))
 
 

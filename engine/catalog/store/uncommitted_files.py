@@ -7,6 +7,7 @@ commit that fails because of a conflict is rolled back; a commit with unknown ou
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 from engine.catalog.model.objects import Schema, StoredRelation, Table
@@ -55,7 +56,7 @@ def settle_files(
     that stay, besides those of the state.
     """
     if isinstance(outcome, Snapshot):
-        remove_unused(root, changes, made, (*outcome.relations.values(), *temporary))
+        remove_unused(root, changes, made, chain(outcome.relations.values(), temporary))
     elif has_surely_failed(outcome):
         take_back(root, changes, made)
 
