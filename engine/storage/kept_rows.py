@@ -13,13 +13,16 @@ keys, Spark, other members) would need a second code path for a state that lasts
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
 from engine.catalog.model.objects import DataFile, Table
 from engine.storage.staging import TableWriter
+from wire.types.carriers import carrier
 
 #: The maximal bytes that a session's transaction keeps, for all tables together.
 KEPT_ROWS_BYTES: Final = 16 << 20
@@ -31,37 +34,52 @@ _BATCHES_MAX: Final = 256
 
 def kept_size(batch: pa.RecordBatch) -> int:
     """Estimate how many bytes of memory a kept batch takes."""
-    return int(batch.nbytes) + _BATCH_BYTES
+    return int(batch.get_total_buffer_size()) + _BATCH_BYTES
+
+
+def row_size(row: Sequence[Any]) -> int:
+    """Estimate how many bytes of memory a row takes that is kept as values."""
+    return sys.getsizeof(row) + sum(map(sys.getsizeof, row))
 
 
 class KeptRows:
-    """The kept rows of one table. table: the table as the first of the statements saw it. Rows are carriers
-    (`wire.types.carriers`), in the table's order of columns.
+    """The kept rows of one table. table: the table as one of the statements saw it, or an earlier state with the same
+    definition. Rows are carriers (`wire.types.carriers`), in the table's order of columns. A single row is kept as its
+    values: the columns are made for all rows at once, when they are written.
     """
 
     def __init__(self, table: Table) -> None:
         self.table = table
         self._whole: list[pa.RecordBatch] = []
         self._few: list[pa.RecordBatch] = []
+        #: Rows after those of the batches.
+        self._rows: list[Sequence[Any]] = []
 
     def fits(self, table: Table) -> bool:
         """Return whether rows of the table, as a later statement sees it, may be added to these."""
         return self.table.columns == table.columns
 
     def add(self, batch: pa.RecordBatch) -> None:
+        self._make_columns()
         self._few.append(batch)
         if len(self._few) >= _BATCHES_MAX:
             self._combine()
 
+    def add_row(self, row: Sequence[Any]) -> None:
+        """Add a row. row: a value for each column of the table, which Arrow takes unchanged into the column's carrier."""
+        self._rows.append(row)
+
     def extend(self, others: KeptRows) -> None:
         """Add the rows that another transaction has kept for the same table."""
-        self._combine()
-        self._whole += others._whole
-        self._few += others._few
+        if others._whole or others._few:
+            self._combine()
+            self._whole += others._whole
+            self._few += others._few
+        self._rows += others._rows
 
     @property
     def bytes(self) -> int:
-        return sum(kept_size(batch) for batch in (*self._whole, *self._few))
+        return sum(map(kept_size, (*self._whole, *self._few))) + sum(map(row_size, self._rows))
 
     def write(self, kept_bytes: int) -> tuple[DataFile, ...]:
         """Write the rows into durable files, which nothing names yet. kept_bytes: as in `TableWriter`. Blocks on the
@@ -78,7 +96,16 @@ class KeptRows:
             writer.abandon()
             raise
 
+    def _make_columns(self) -> None:
+        """Make a batch of the rows that are kept as values."""
+        if self._rows:
+            columns = zip(self.table.columns, zip(*self._rows, strict=True), strict=True)
+            arrays = [pa.array(values, carrier(column.type.pg, column.type.scale)) for column, values in columns]
+            self._few.append(pa.RecordBatch.from_arrays(arrays, names=[f"c{at}" for at in range(len(arrays))]))
+            self._rows = []
+
     def _combine(self) -> None:
+        self._make_columns()
         if self._few:
             self._whole += pa.Table.from_batches(self._few).combine_chunks().to_batches()
             self._few = []

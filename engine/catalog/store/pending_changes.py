@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -17,7 +17,7 @@ from engine.catalog.model.objects import Table
 from engine.catalog.replay import find_present
 from engine.catalog.snapshot import TEMPORARY, AnyChange, DataChange, Guard, Snapshot
 from engine.catalog.store.uncommitted_files import location_of
-from engine.storage.kept_rows import KeptRows, kept_size
+from engine.storage.kept_rows import KeptRows, kept_size, row_size
 from engine.storage.tables import FileChange
 
 #: Rows up to this many bytes may be written by the commit itself, into a file that it shares with other transactions.
@@ -90,16 +90,26 @@ class PendingChanges:
         changes = self.changes
         return len(changes) == 1 and isinstance(changes[0], KeptRows) and self._kept_bytes <= SHARED_BYTES
 
-    def has_room(self, batch: pa.RecordBatch, bound: int) -> bool:
-        """Return whether the kept rows together with this batch have at most `bound` bytes."""
-        return self._kept_bytes + kept_size(batch) <= bound
+    def has_room(self, size: int, bound: int) -> bool:
+        """Return whether the kept rows together with others of this size have at most `bound` bytes."""
+        return self._kept_bytes + size <= bound
 
     def keep_rows(self, table: Table, batch: pa.RecordBatch) -> None:
         """Keep rows that the open transaction appends to a stored table. They must not depend on the table's content.
         They are part of the transaction at once, but its statements see them only after `SessionCatalog.write_kept`.
 
-        table: as for `StoredTables.change_data`, not temporary.
+        table: as for `StoredTables.change_data`, not temporary; or an earlier state with the same definition.
         """
+        self._kept_for(table).add(batch)
+        self._kept_bytes += kept_size(batch)
+
+    def keep_row(self, table: Table, row: Sequence[Any]) -> None:
+        """Keep one row likewise. row: as in `KeptRows.add_row`."""
+        self._kept_for(table).add_row(row)
+        self._kept_bytes += row_size(row)
+
+    def _kept_for(self, table: Table) -> KeptRows:
+        """Return the kept rows to which rows of the table may be added."""
         assert table.schema != TEMPORARY, "its changes are recorded at once"
         location = location_of(table)
         assert location is not None, "a stored table"
@@ -107,8 +117,7 @@ class PendingChanges:
         if rows is None or not rows.fits(table):
             rows = self._kept[location] = KeptRows(table)
             self.changes.append(rows)
-        rows.add(batch)
-        self._kept_bytes += kept_size(batch)
+        return rows
 
     def close_kept(self) -> None:
         """Record later rows as a change of their own, separate from those kept so far."""

@@ -82,13 +82,9 @@ class SessionContext:
 
     def _catalog_facts(self) -> CatalogFacts:
         snapshot, known = self.catalog.current(), self._known_catalog
-        if known is None or known.snapshot is not snapshot or known.version != self.settings.version:
-            known = CatalogFacts(
-                self.settings,
-                snapshot,
-                self.roles.current_name,
-                lambda: Authority(self.roles.current, self._judge.of(snapshot)),
-            )
+        if known is None or known.definitions != snapshot.definitions or known.version != self.settings.version:
+            authority = Authority(self.roles.current, self._judge.of(snapshot))
+            known = CatalogFacts(self.settings, snapshot, self.roles.current_name, authority)
             self._known_catalog = known
         return known
 

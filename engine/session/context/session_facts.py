@@ -4,13 +4,11 @@ catalog.
 Roles, the search path and the terms of a query follow from the session's settings; the effective privileges and the
 usable schemas follow from the state of the catalog, too. Each object here is a function of its inputs, and
 `engine.session.context.session_context` makes another one as soon as they have changed: the version of the settings, or
-the snapshot, which is a new object after each change. So no explicit invalidation is needed.
+the number of the catalog's definitions. So no explicit invalidation is needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
 from typing import Final
 
 from engine.catalog.authority import Authority
@@ -73,37 +71,28 @@ class LatestJudge:
 
 
 class CatalogFacts:
-    """Facts that follow from settings and a state of the catalog. authority: the privileges of the session's current
-    role. own_name: its name.
+    """Facts that follow from settings and the catalog's definitions.
+
+    version, definitions: of the settings and the catalog's state.
+    authority: the privileges of the session's current role. own_name: its name.
+    schemas_named: the schemas of the setting search_path, except those that do not exist or may not be used. `$user`
+        never stands for a system schema: otherwise a role of that name would find the schema's relations first, and
+        create its own there.
+    search_path: the effective search path, with pg_catalog first unless it is named.
     """
 
-    def __init__(
-        self, settings: SessionSettings, snapshot: Snapshot, own_name: str, authority: Callable[[], Authority]
-    ) -> None:
+    def __init__(self, settings: SessionSettings, snapshot: Snapshot, own_name: str, authority: Authority) -> None:
         self.version = settings.version
-        self.snapshot = snapshot
-        self.authority = authority()
-        self._named = settings.get("search_path")
-        self._own_name = own_name
-
-    @cached_property
-    def schemas_named(self) -> tuple[str, ...]:
-        """The schemas of the setting search_path, except those that do not exist or may not be used. `$user` never
-        stands for a system schema: otherwise a role of that name would find the schema's relations first, and create
-        its own there.
-        """
-        snapshot, authority, own = self.snapshot, self.authority, self._own_name
-        users = None if own in _LOOKED_IN else own
-        names = [_unquote(part) for part in self._named.split(",")]
+        self.definitions = snapshot.definitions
+        self.authority = authority
+        users = None if own_name in _LOOKED_IN else own_name
+        names = [_unquote(part) for part in settings.get("search_path").split(",")]
         named = [users if name == "$user" else name for name in names if name]
         there = [name for name in named if name is not None and (snapshot.has_schema(name) or name in _LOOKED_IN)]
-        return tuple(name for name in there if authority.role.superuser or authority.may_use(snapshot, name))
-
-    @cached_property
-    def search_path(self) -> tuple[str, ...]:
-        """The effective search path, with pg_catalog first unless it is named."""
-        named = self.schemas_named
-        return (*(x for x in _SYSTEM_SCHEMAS if x not in named), *named)
+        self.schemas_named = tuple(
+            name for name in there if authority.role.superuser or authority.may_use(snapshot, name)
+        )
+        self.search_path = (*(x for x in _SYSTEM_SCHEMAS if x not in self.schemas_named), *self.schemas_named)
 
 
 def _unquote(part: str) -> str:

@@ -11,6 +11,7 @@ definitions do not change.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -49,6 +50,14 @@ _KEEPING: Final[Mapping[t.PgType, frozenset[t.PgType]]] = {
 }
 _LENGTH_OFFSET: Final = 4
 Take = Callable[[int, int], npt.NDArray[np.int64]]
+#: Returns whether a value may be kept for a column without a look at it by Arrow.
+Fits = Callable[[Any], bool]
+#: The types of the values of columns that are kept as values, beside texts, and their least and greatest integers.
+_INTEGER_BOUNDS: Final = {
+    typ: (-(1 << bits - 1), (1 << bits - 1) - 1)
+    for typ, bits in ((t.INT2, 16), (t.INT4, 32), (t.INT8, 64), (t.TIMESTAMP, 64), (t.TIMESTAMPTZ, 64))
+}
+_KEPT_TYPES: Final = {t.BOOL: bool, t.FLOAT8: float}
 
 
 class _ChangedByCastError(Exception):
@@ -67,21 +76,41 @@ class _Cell:
     context: str | None = None
     sequence: int | None = None
 
+    def value(self, arguments: Sequence[Any], context: Callable[[str], Any]) -> Any:
+        """Return the value of a single row."""
+        if self.parameters:
+            return arguments[self.parameters[0]]
+        return self.constant if self.context is None else context(self.context)
+
 
 @dataclass(frozen=True, slots=True)
 class DirectRows:
     """The maker of an INSERT's rows. cells: of the VALUES rows. emitted: for each column of the MUTATE's input, the
-    number of its cell. rows: the number of VALUES rows.
+    number of its cell. rows: the number of VALUES rows. kept: for each column of the table, the cell of its value, and
+    what values it takes; empty if the row cannot be kept as values.
     """
 
     cells: tuple[_Cell, ...]
     emitted: tuple[int, ...]
     rows: int = 1
+    kept: tuple[tuple[_Cell, Fits], ...] = ()
 
     @property
     def takes_numbers(self) -> bool:
         """Whether it takes values from sequences, which may block."""
         return any(cell.sequence is not None for cell in self.cells)
+
+    def row(self, arguments: Sequence[Any], context: Callable[[str], Any]) -> Sequence[Any] | None:
+        """Return the only row of one execution, a value for each column of the table, which the column takes as they
+        are; None if only `batch` or an engine can tell. context: as for `batch`.
+        """
+        row = []
+        for cell, fits in self.kept:
+            value = cell.value(arguments, context)
+            if not fits(value):
+                return None
+            row.append(value)
+        return row or None
 
     def batch(self, rows: Sequence[Sequence[Any]], context: Callable[[str], Any], take: Take) -> pa.RecordBatch | None:
         """Make the MUTATE's input for several executions, each with the arguments in one of `rows`; None if only an
@@ -136,7 +165,33 @@ def direct_rows(plan: Mutate) -> DirectRows | None:
     known = tuple(cell for cell in cells if cell is not None)
     places = tuple(at for at in emitted if at is not None)
     complete = len(known) == len(cells) and len(places) == len(emitted)
-    return DirectRows(known, places, rows) if complete else None
+    return DirectRows(known, places, rows, _kept(plan, known, places) if rows == 1 else ()) if complete else None
+
+
+def _kept(plan: Mutate, cells: Sequence[_Cell], emitted: Sequence[int]) -> tuple[tuple[_Cell, Fits], ...]:
+    """Return `DirectRows.kept`."""
+    if plan.columns or plan.rows != plan.input.columns:
+        return ()
+    taken = [cells[at] for at in emitted]
+    fitting = [_fits(cell, column.nullable) for cell, column in zip(taken, plan.table.columns, strict=True)]
+    made = tuple((cell, fits) for cell, fits in zip(taken, fitting, strict=True) if fits is not None)
+    return made if len(made) == len(taken) else ()
+
+
+def _fits(cell: _Cell, nullable: bool) -> Fits | None:
+    """Return which values the cell's column takes as they are, NULL included; None if Arrow must look at them."""
+    typ = cell.type
+    if cell.sequence is not None:
+        return None
+    if (bounds := _INTEGER_BOUNDS.get(typ.pg)) is not None:
+        least, greatest = bounds
+        return lambda value: nullable if value is None else type(value) is int and least <= value <= greatest
+    if typ.pg in _TEXTS:
+        most = sys.maxsize if typ.typmod == -1 else typ.typmod - _LENGTH_OFFSET
+        return lambda value: nullable if value is None else type(value) is str and len(value) <= most
+    if (python := _KEPT_TYPES.get(typ.pg)) is not None:
+        return lambda value: nullable if value is None else type(value) is python
+    return None
 
 
 def _columns(casts: Evaluator, values: Values) -> list[_Cell | None]:

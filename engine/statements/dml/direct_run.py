@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from engine.catalog.model.objects import DataFile
+from engine.catalog.model.objects import DataFile, Table
 from engine.catalog.snapshot import TEMPORARY
 from engine.contracts.memory_share import writer_bytes
 from engine.lakes.foreign_files import refresh
@@ -19,7 +19,7 @@ from engine.statements.dml.planned_mutation import TAGS, PlannedMutation, requir
 from engine.statements.dml.run import Outcome
 from engine.statements.dml.shown_columns import with_shown
 from engine.statements.dml.statement import run_mutation
-from engine.storage.kept_rows import KEPT_ROWS_BYTES
+from engine.storage.kept_rows import KEPT_ROWS_BYTES, kept_size, row_size
 from engine.writers.sink import RowSink
 from wire.types.output import OutputSettings
 
@@ -44,18 +44,26 @@ async def direct_outcome(
     continues. On SqlError nothing is changed, except that values may have been taken from sequences.
     """
     assert planned.direct is not None, "asked before"
+    change = planned.bound.plan
+    keeps = keeps and not (change.keys or change.foreign_keys) and change.table.schema != TEMPORARY
+    if keeps and len(rows) == 1 and (row := planned.direct.row(rows[0], session.context_value)) is not None:
+        require_writable(session, TAGS[change.kind].split()[0], change.table)
+        await _make_room(session, row_size(row))
+        session.catalog.pending.keep_row(change.table, row)
+        return Outcome(1)
     make = functools.partial(planned.direct.batch, rows, session.context_value, functools.partial(take_values, session))
     aside = planned.direct.takes_numbers or len(rows) * planned.direct.rows > _ROWS_HERE
     batch = await engine.in_operation_pool(make) if aside else make()
     if batch is None:
         return None
-    change = planned.bound.plan
+    if keeps:
+        return await _keep_rows(session, planned, batch)
+    present = session.catalog.current().relations[change.table.schema, change.table.name]
+    assert isinstance(present, Table), "as it was defined"
     if change.keys or change.foreign_keys:
         # Its rows are checked against the files that the table has now.
-        planned = planned.over(await engine.in_operation_pool(lambda: refresh(change.table)))
-    elif keeps and change.table.schema != TEMPORARY:
-        return await _keep_rows(session, planned, batch)
-    return await run_mutation(session, engine, planned, (), batch)
+        present = await engine.in_operation_pool(functools.partial(refresh, present))
+    return await run_mutation(session, engine, planned.over(present), (), batch)
 
 
 async def _keep_rows(session: SessionContext, planned: PlannedMutation, batch: pa.RecordBatch) -> Outcome:
@@ -71,11 +79,16 @@ async def _keep_rows(session: SessionContext, planned: PlannedMutation, batch: p
         memory=session.memory,
     )
     sink.write(batch)
-    if not session.catalog.pending.has_room(batch, writer_bytes(session.memory, KEPT_ROWS_BYTES)):
-        await session.write_kept()
+    await _make_room(session, kept_size(batch))
     for written in rows.batches:
         session.catalog.pending.keep_rows(change.table, written)
     return Outcome(sink.count, sink.summarize(()).returned)
+
+
+async def _make_room(session: SessionContext, size: int) -> None:
+    """Write the kept rows if others of this size would be too many."""
+    if not session.catalog.pending.has_room(size, writer_bytes(session.memory, KEPT_ROWS_BYTES)):
+        await session.write_kept()
 
 
 class _Collected:

@@ -234,16 +234,13 @@ class SessionChanges:
         read_by: InputSettings | None,
         known: PlannedMutation | None = None,
     ) -> PlannedMutation | None:
-        """Find an INSERT whose rows are made directly and that was bound under the current definitions. Returns it over
-        the current state of its table.
+        """Find an INSERT whose rows are made directly and that was bound under the current definitions. Its table may be
+        in an earlier state.
         """
         definitions = self._definitions_key(read_by)
         for planned in (known, self._direct.get((statement.text, types))):
             if planned is not None and definitions is not None and planned.definitions == definitions:
-                table = planned.bound.plan.table
-                present = self._session.catalog.current().relations[table.schema, table.name]
-                assert isinstance(present, Table), "as it was defined"
-                return planned.over(present)
+                return planned
         return None
 
     def _keep_direct(self, statement: s.MutationStatement, types: tuple[int, ...], planned: PlannedMutation) -> None:
