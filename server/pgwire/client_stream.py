@@ -2,7 +2,8 @@
 
 Output: small messages are gathered and written together. Long ones are written in pieces, with a wait for the transport
 between them, so that a client that reads slowly holds one page in memory and not a whole result. Gathered messages are
-written at `flush`, or a short time later, whichever comes first.
+written at `flush`. Rows, notices, notifications and ReadyForQuery, and what was gathered before them, are written a
+short time later if no flush comes first. The answers of steps, such as BindComplete, wait for those, as in PostgreSQL.
 
 Input: the socket is also read while a statement runs, so that the loss of a client is noticed, but only up to a bound;
 beyond it the kernel holds the client back (`server.pgwire.input_throttle`). While the server waits for the client to
@@ -36,9 +37,11 @@ if TYPE_CHECKING:
 PIECE_BYTES: Final = 128 << 10
 #: Bytes that the transport may hold before the server waits for the client.
 WRITE_WINDOW_BYTES: Final = 256 << 10
-#: Gathered bytes are written when there are this many, or after so many seconds.
+#: Gathered bytes are written when there are this many, or, if a client may wait for them, after so many seconds.
 GATHER_BYTES: Final = 16 << 10
 GATHER_SECONDS: Final = 0.01
+#: The messages that a client may wait for while the next command runs.
+_PROMPT: Final = (m.ReadyForQuery, m.NoticeResponse, m.NotificationResponse)
 #: Seconds for the client to read the pending output when the connection is closed.
 CLOSE_SECONDS: Final = 5.0
 
@@ -165,10 +168,9 @@ class ClientStream(asyncio.Protocol):
 
     def send(self, message: m.BackendMessage) -> None:
         """Queue a message. Raises the errors of `Connection.send`."""
-        data = self.connection.send(message)
-        if not self._gathered:
+        self._gathered += self.connection.send(message)
+        if isinstance(message, _PROMPT):
             self._start_timer()
-        self._gathered += data
         if len(self._gathered) >= GATHER_BYTES:
             self.flush()
 
@@ -176,8 +178,7 @@ class ClientStream(asyncio.Protocol):
         """Queue encoded rows: with the other gathered messages if they are few, else in pieces, at the client's pace."""
         data = memoryview(self.connection.send(message)).cast("B")
         if len(data) < GATHER_BYTES:
-            if not self._gathered:
-                self._start_timer()
+            self._start_timer()
             self._gathered += data
             if len(self._gathered) >= GATHER_BYTES:
                 self.flush()
