@@ -50,6 +50,7 @@ class KeptRows:
 
     def __init__(self, table: Table) -> None:
         self.table = table
+        self._names = [column.name for column in table.columns]
         self._whole: list[pa.RecordBatch] = []
         self._few: list[pa.RecordBatch] = []
         #: Rows after those of the batches.
@@ -61,7 +62,7 @@ class KeptRows:
 
     def add(self, batch: pa.RecordBatch) -> None:
         self._make_columns()
-        self._few.append(batch)
+        self._few.append(batch.rename_columns(self._names))
         if len(self._few) >= _BATCHES_MAX:
             self._combine()
 
@@ -101,11 +102,10 @@ class KeptRows:
         if self._rows:
             columns = zip(self.table.columns, zip(*self._rows, strict=True), strict=True)
             arrays = [pa.array(values, carrier(column.type.pg, column.type.scale)) for column, values in columns]
-            self._few.append(pa.RecordBatch.from_arrays(arrays, names=[f"c{at}" for at in range(len(arrays))]))
+            self._few.append(pa.RecordBatch.from_arrays(arrays, names=self._names))
             self._rows = []
 
     def _combine(self) -> None:
         self._make_columns()
-        if self._few:
-            self._whole += pa.Table.from_batches(self._few).combine_chunks().to_batches()
-            self._few = []
+        few, self._few = self._few, []
+        self._whole += pa.Table.from_batches(few).combine_chunks().to_batches() if len(few) > 1 else few

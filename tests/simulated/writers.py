@@ -354,7 +354,11 @@ class Writers:
         """INSERT a few rows that depend on nothing. They are in no file until the next statement or the commit."""
         assert table.storage is not None, "a stored table"
         numbers = self._new_numbers()
-        catalog.pending.keep_rows(table, rows(table, numbers))
+        if len(numbers) == 1:
+            [row] = rows(table, numbers).to_pylist()
+            catalog.pending.keep_row(table, tuple(row.values()))
+        else:
+            catalog.pending.keep_rows(table, rows(table, numbers))
         transaction.kept.setdefault(table.storage.location, []).extend(numbers)
 
     def _write_kept(self, catalog: SessionCatalog, transaction: Transaction) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.storage_ground import created, delete, insert, on_disk, table, values
 
@@ -42,6 +43,18 @@ def test_rows_of_many_transactions_come_in_one_file(store: CatalogStore) -> None
     assert sorted(values(reader)) == [1, 2, 3]
     assert len(table(reader).files) == 1
     assert [outcome.version for outcome in outcomes if isinstance(outcome, Snapshot)] == [version + 1] * 3
+
+
+def test_rows_kept_as_values_and_in_batches_are_in_their_order(store: CatalogStore) -> None:
+    catalogs = [keeping(store, 1), SessionCatalog(store), keeping(store, 4)]
+    catalogs[1].begin()
+    for row in ((2, "x"), (3, None)):
+        catalogs[1].pending.keep_row(table(catalogs[1]), row)
+    catalogs[2].pending.keep_row(table(catalogs[2]), (5, "y"))
+    commit_together(store, catalogs)
+    [file] = table(SessionCatalog(store)).files
+    found = [tuple(row.values()) for row in pq.read_table(file).to_pylist()]
+    assert found == [(1, "x"), (2, "x"), (3, None), (4, "x"), (5, "y")]
 
 
 def test_a_conflict_ends_only_the_transaction_that_has_it(store: CatalogStore) -> None:
