@@ -75,7 +75,10 @@ def after_commit(base: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
             number = snapshot.version if changed[storage.location] else storage.changed
             relations[key] = tables.with_commit(table, storage.version, number, files)
     if relations:
-        snapshot = replace(snapshot, relations={**snapshot.relations, **relations})
+        # The replay of changed files has made a new dictionary, which nobody else has.
+        present = snapshot.relations
+        assert isinstance(present, dict) and present is not base.relations  # noqa: PT018
+        present.update(relations)
     return replace(snapshot, rights=rights)
 
 

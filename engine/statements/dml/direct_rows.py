@@ -50,14 +50,15 @@ _KEEPING: Final[Mapping[t.PgType, frozenset[t.PgType]]] = {
 }
 _LENGTH_OFFSET: Final = 4
 Take = Callable[[int, int], npt.NDArray[np.int64]]
-#: Returns whether a value may be kept for a column without a look at it by Arrow.
+#: Returns whether a column takes a value unchanged, so that Arrow need not be asked.
 Fits = Callable[[Any], bool]
-#: The types of the values of columns that are kept as values, beside texts, and their least and greatest integers.
+#: The types whose carriers hold integers, and their least and greatest values; other types whose values need no look by
+#: Arrow, and Python's types for them.
 _INTEGER_BOUNDS: Final = {
     typ: (-(1 << bits - 1), (1 << bits - 1) - 1)
     for typ, bits in ((t.INT2, 16), (t.INT4, 32), (t.INT8, 64), (t.TIMESTAMP, 64), (t.TIMESTAMPTZ, 64))
 }
-_KEPT_TYPES: Final = {t.BOOL: bool, t.FLOAT8: float}
+_UNBOUNDED: Final = {t.BOOL: bool, t.FLOAT8: float}
 
 
 class _ChangedByCastError(Exception):
@@ -86,14 +87,14 @@ class _Cell:
 @dataclass(frozen=True, slots=True)
 class DirectRows:
     """The maker of an INSERT's rows. cells: of the VALUES rows. emitted: for each column of the MUTATE's input, the
-    number of its cell. rows: the number of VALUES rows. kept: for each column of the table, the cell of its value, and
-    what values it takes; empty if the row cannot be kept as values.
+    number of its cell. rows: the number of VALUES rows. value_cells: for each column of the table, its cell and the
+    values that it takes; empty if a row cannot be kept as values.
     """
 
     cells: tuple[_Cell, ...]
     emitted: tuple[int, ...]
     rows: int = 1
-    kept: tuple[tuple[_Cell, Fits], ...] = ()
+    value_cells: tuple[tuple[_Cell, Fits], ...] = ()
 
     @property
     def takes_numbers(self) -> bool:
@@ -101,11 +102,11 @@ class DirectRows:
         return any(cell.sequence is not None for cell in self.cells)
 
     def row(self, arguments: Sequence[Any], context: Callable[[str], Any]) -> Sequence[Any] | None:
-        """Return the only row of one execution, a value for each column of the table, which the column takes as they
-        are; None if only `batch` or an engine can tell. context: as for `batch`.
+        """Return the row of one execution as a value for each column of the table, which the column takes unchanged;
+        None if the row must be made by `batch`. context: as for `batch`.
         """
-        row = []
-        for cell, fits in self.kept:
+        row: list[Any] = []
+        for cell, fits in self.value_cells:
             value = cell.value(arguments, context)
             if not fits(value):
                 return None
@@ -165,11 +166,11 @@ def direct_rows(plan: Mutate) -> DirectRows | None:
     known = tuple(cell for cell in cells if cell is not None)
     places = tuple(at for at in emitted if at is not None)
     complete = len(known) == len(cells) and len(places) == len(emitted)
-    return DirectRows(known, places, rows, _kept(plan, known, places) if rows == 1 else ()) if complete else None
+    return DirectRows(known, places, rows, _value_cells(plan, known, places) if rows == 1 else ()) if complete else None
 
 
-def _kept(plan: Mutate, cells: Sequence[_Cell], emitted: Sequence[int]) -> tuple[tuple[_Cell, Fits], ...]:
-    """Return `DirectRows.kept`."""
+def _value_cells(plan: Mutate, cells: Sequence[_Cell], emitted: Sequence[int]) -> tuple[tuple[_Cell, Fits], ...]:
+    """Return `DirectRows.value_cells`."""
     if plan.columns or plan.rows != plan.input.columns:
         return ()
     taken = [cells[at] for at in emitted]
@@ -179,7 +180,7 @@ def _kept(plan: Mutate, cells: Sequence[_Cell], emitted: Sequence[int]) -> tuple
 
 
 def _fits(cell: _Cell, nullable: bool) -> Fits | None:
-    """Return which values the cell's column takes as they are, NULL included; None if Arrow must look at them."""
+    """Return which values the cell's column takes unchanged, or NULL; None if only Arrow can tell."""
     typ = cell.type
     if cell.sequence is not None:
         return None
@@ -189,7 +190,7 @@ def _fits(cell: _Cell, nullable: bool) -> Fits | None:
     if typ.pg in _TEXTS:
         most = sys.maxsize if typ.typmod == -1 else typ.typmod - _LENGTH_OFFSET
         return lambda value: nullable if value is None else type(value) is str and len(value) <= most
-    if (python := _KEPT_TYPES.get(typ.pg)) is not None:
+    if (python := _UNBOUNDED.get(typ.pg)) is not None:
         return lambda value: nullable if value is None else type(value) is python
     return None
 
