@@ -66,6 +66,16 @@ async def test_cancel_within_a_transaction_block(server: Server) -> None:
         assert (client.error["C"], client.status) == ("57014", "E")
 
 
+async def test_answers_of_steps_wait_for_the_end_of_the_command(server: Server) -> None:
+    async with raw(server) as client:
+        client.parse("", ENDLESS).bind("", "").execute("", 0).sync()
+        await running(server)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(client.reader.read(1), 0.1)
+        await cancel(server, client.pid, client.key)
+        assert await client.until("Z") == ["1", "2", "E", "Z"]
+
+
 async def test_cancel_needs_the_key(server: Server) -> None:
     async with raw(server) as client:
         client.query(ENDLESS)
