@@ -163,6 +163,18 @@ tables.missing_paths = lambda table, paths: ()
         "        for _, ending in unit.members[:-1] or unit.members:\n",
     ),
     Fault(
+        "of rows that are kept as values, those of the first transaction only are written",
+        _KEPT,
+        "        self._rows += others._rows\n",
+        "        self._rows = self._rows or list(others._rows)\n",
+    ),
+    Fault(
+        "rows that are kept as values are kept again when their columns are made",
+        _KEPT,
+        "            self._rows = []\n\n    def _combine",
+        "\n    def _combine",
+    ),
+    Fault(
         "a reader's locks are not looked at in a group",
         _STORE,
         "                replay(self.snapshot, kept)\n",
