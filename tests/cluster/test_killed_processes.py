@@ -1,6 +1,6 @@
-"""Processes of a standalone Spark cluster killed at different points of a query, or of a change that its tasks write: a
-Python worker, an executor, a worker, the master, the driver. A query ends with all rows or with an error, a change
-takes place once and completely or not at all, and both end within twice `spark.wait_timeout`.
+"""Processes of a standalone Spark cluster killed at different points of a query, or of changes that its tasks write: a
+Python worker, an executor, a worker, the master, the driver. A query ends with all rows or with an error, a transaction
+takes place once and completely or not at all, and each statement ends within twice `spark.wait_timeout`.
 
 `KILLS=10 pytest -s -m long tests/cluster/test_killed_processes.py` kills that many in each test, at random moments that
 `SEED` determines.
@@ -8,6 +8,8 @@ takes place once and completely or not at all, and both end within twice `spark.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import itertools
 import json
 import os
@@ -16,6 +18,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -45,6 +48,18 @@ _QUERIES: Final = {
     "suspended": _READ,
 }
 _VICTIMS: Final = ("python", "executor", "worker", "master", "driver")
+#: The changes of transactions that run at the same time, each in its own session; several changes of a transaction are in
+#: a block. No two of them have the same target.
+Transactions = tuple[tuple[str, ...], ...]
+_SINGLE: Final[list[Transactions]] = [((name,),) for name in CHANGES]
+_SEVERAL: Final[list[Transactions]] = [
+    (("insert", "keyed"),),
+    (("insert",), ("keyed",)),
+    (("parted", "update"),),
+    (("parted",), ("update",)),
+    (("delete", "create"),),
+    (("keyed", "parted"), ("create", "merge")),
+]
 #: What a change may end with: it has not taken place, and may be repeated; or Spark was not there. A statement that takes
 #: twice as long as it may wait for Spark is a failure of the test.
 _REFUSALS: Final = ("40001", "57P01", "58000")
@@ -52,17 +67,21 @@ _REFUSALS: Final = ("40001", "57P01", "58000")
 _ALLOWED: Final = (*_REFUSALS, "XX000")
 
 
+#: For each transaction the tags of its statements, or the SQLSTATE with which it was refused.
+Ends = list[list[str | None] | str]
+
+
 @dataclass
 class Ground:
     """tables: those that changes change. totals: the number of rows of each query and the sum of its first column.
-    undisturbed: the seconds that changes take when nothing is killed, and their tags.
+    undisturbed: the seconds that transactions take when nothing is killed, and the tags of their statements.
     """
 
     spark: StandaloneSpark
     member: MemberProcess
     tables: ChangedTables
     totals: dict[str, tuple[int, int]]
-    undisturbed: dict[str, tuple[float, str | None]] = field(default_factory=dict)
+    undisturbed: dict[Transactions, tuple[float, Ends]] = field(default_factory=dict)
 
     def connect(self) -> psycopg.Connection[tuple[Any, ...]]:
         return self.member.connect(options=f"-c sluice.engine=spark -c statement_timeout={2 * _TIMEOUT}s")
@@ -179,33 +198,41 @@ def read_and_kill(ground: Ground, victim: str, point: str, chance: random.Random
 
 
 # CI runs a part of a part: all of them take 20 minutes.
-@pytest.mark.parametrize(("victim", "name"), part(part(list(itertools.product(_VICTIMS, CHANGES)))))
-def test_a_process_is_killed_under_a_change(ground: Ground, victim: str, name: str) -> None:
-    chance = random.Random(f"{SEED} {victim} {name}")
+@pytest.mark.parametrize(("victim", "transactions"), part(part(list(itertools.product(_VICTIMS, _SINGLE)))))
+def test_a_process_is_killed_under_a_change(ground: Ground, victim: str, transactions: Transactions) -> None:
+    kill_under_changes(ground, victim, transactions)
+
+
+@pytest.mark.parametrize(("victim", "transactions"), part(part(list(itertools.product(_VICTIMS, _SEVERAL)))))
+def test_a_process_is_killed_under_several_changes(ground: Ground, victim: str, transactions: Transactions) -> None:
+    kill_under_changes(ground, victim, transactions)
+
+
+def kill_under_changes(ground: Ground, victim: str, transactions: Transactions) -> None:
+    chance = random.Random(f"{SEED} {victim} {transactions}")
     for _ in range(KILLS):
         wait_until(ground.is_answering, 300)
-        print(f"\n{name}, {victim}: {change_and_kill(ground, victim, name, chance)}", flush=True)
+        print(f"\n{transactions}, {victim}: {change_and_kill(ground, victim, transactions, chance)}", flush=True)
         ground.restore(victim)
 
 
-def change_and_kill(ground: Ground, victim: str, name: str, chance: random.Random) -> str:
-    """Run a change and kill a process at a random moment of the time that it takes, in half of the cases not before tasks
-    have begun to write files. Returns how the statement ended, and when the process was killed.
+def change_and_kill(ground: Ground, victim: str, transactions: Transactions, chance: random.Random) -> str:
+    """Run changes and kill a process at a random moment of the time that they take, in half of the cases not before tasks
+    have begun to write files. Returns how the transactions ended, and when the process was killed.
     """
-    change, tables = CHANGES[name], ground.tables
-    statement = change.statement.format(folder=tables.folder).encode()
+    tables, changes = ground.tables, [CHANGES[name] for names in transactions for name in names]
     tables.make()
-    before, after = tables.sign_target(change.target), tables.sign(change.after)
-    if name not in ground.undisturbed:
+    before = {change.target: tables.sign_target(change.target) for change in changes}
+    after = {change.target: tables.sign(change.after) for change in changes}
+    if transactions not in ground.undisturbed:
         begun = time.monotonic()
-        with ground.connect() as session:
-            tag = session.execute(statement).statusmessage
-        ground.undisturbed[name] = (time.monotonic() - begun, tag)
-        assert tables.sign_target(change.target) == after
+        tags = run(ground, transactions)
+        ground.undisturbed[transactions] = (time.monotonic() - begun, tags)
+        assert {target: tables.sign_target(target) for target in after} == after
         tables.make()
-    seconds, tag = ground.undisturbed[name]
+    seconds, tags = ground.undisturbed[transactions]
     moment, over = "after its end", threading.Event()
-    until_files = change.by_tasks and chance.random() < 0.5
+    until_files = all(change.by_tasks for change in changes) and chance.random() < 0.5
     begun = time.monotonic()
 
     def kill() -> None:
@@ -217,23 +244,40 @@ def change_and_kill(ground: Ground, victim: str, name: str, chance: random.Rando
         ground.kill(victim, chance)
 
     timer = threading.Timer(chance.uniform(0, seconds), kill)
+    timer.start()
+    try:
+        ends = run(ground, transactions)
+    finally:
+        took, killed = time.monotonic() - begun, moment
+        over.set()
+        timer.join()
+    if ends == tags:
+        ground.undisturbed[transactions] = (min(seconds, took), tags)
+    told = f"{ends} after {took:.1f} s (undisturbed {seconds:.1f} s), killed {killed}"
+    for names, end, expected in zip(transactions, ends, tags, strict=True):
+        assert end == expected or end in _REFUSALS, told
+        for target in (CHANGES[name].target for name in names):
+            assert tables.sign_target(target) == (after if end == expected else before)[target], f"{target}: {told}"
     with ground.connect() as session:
-        timer.start()
-        try:
-            end = session.execute(statement).statusmessage
-        except psycopg.Error as error:
-            if error.sqlstate not in _REFUSALS:
-                raise
-            end = error.sqlstate
-        finally:
-            took, killed = time.monotonic() - begun, moment
-            over.set()
-            timer.join()
-        if end == tag:
-            ground.undisturbed[name] = (min(seconds, took), tag)
-        told = f"{end} after {took:.1f} s (undisturbed {seconds:.1f} s), killed {killed}"
-        assert end in (tag, *_REFUSALS), told
-        assert tables.sign_target(change.target) == (after if end == tag else before), told
         require_swept(session, tables.folder)
     tables.require_nothing_copied()
     return told
+
+
+def run(ground: Ground, transactions: Transactions) -> Ends:
+    """Run transactions, all at the same time. Raises psycopg.Error for an error that none may have."""
+    with ThreadPoolExecutor(len(transactions)) as sessions:
+        return list(sessions.map(functools.partial(run_transaction, ground), transactions))
+
+
+def run_transaction(ground: Ground, names: tuple[str, ...]) -> list[str | None] | str:
+    """Run changes in a session, in a block if there are several. Returns what `Ends` has for them."""
+    statements = [CHANGES[name].statement.format(folder=ground.tables.folder).encode() for name in names]
+    with ground.connect() as session:
+        try:
+            with session.transaction() if len(names) > 1 else contextlib.nullcontext():
+                return [session.execute(statement).statusmessage for statement in statements]
+        except psycopg.Error as error:
+            if error.sqlstate not in _REFUSALS:
+                raise
+            return error.sqlstate
