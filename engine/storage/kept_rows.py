@@ -50,7 +50,7 @@ class KeptRows:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self._names = [column.name for column in table.columns]
+        self._names = [column.name for column in table.written_columns]
         self._whole: list[pa.RecordBatch] = []
         self._few: list[pa.RecordBatch] = []
         #: Rows after those of the batches.
@@ -67,7 +67,7 @@ class KeptRows:
             self._combine()
 
     def add_row(self, row: Sequence[Any]) -> None:
-        """Add a row. row: a value for each column of the table, which Arrow takes unchanged into the column's carrier."""
+        """Add a row. row: a value for each column of the table's files, which Arrow takes unchanged into the column's carrier."""
         self._rows.append(row)
 
     def extend(self, others: KeptRows) -> None:
@@ -100,7 +100,7 @@ class KeptRows:
     def _make_columns(self) -> None:
         """Make a batch of the rows that are kept as values."""
         if self._rows:
-            columns = zip(self.table.columns, zip(*self._rows, strict=True), strict=True)
+            columns = zip(self.table.written_columns, zip(*self._rows, strict=True), strict=True)
             arrays = [pa.array(values, carrier(column.type.pg, column.type.scale)) for column, values in columns]
             self._few.append(pa.RecordBatch.from_arrays(arrays, names=self._names))
             self._rows = []

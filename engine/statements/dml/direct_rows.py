@@ -87,7 +87,7 @@ class _Cell:
 @dataclass(frozen=True, slots=True)
 class DirectRows:
     """The maker of an INSERT's rows. cells: of the VALUES rows. emitted: for each column of the MUTATE's input, the
-    number of its cell. rows: the number of VALUES rows. value_cells: for each column of the table, its cell and the
+    number of its cell. rows: the number of VALUES rows. value_cells: for each column of the table's files, its cell and the
     values that it takes; empty if a row cannot be kept as values.
     """
 
@@ -102,7 +102,7 @@ class DirectRows:
         return any(cell.sequence is not None for cell in self.cells)
 
     def row(self, arguments: Sequence[Any], context: Callable[[str], Any]) -> Sequence[Any] | None:
-        """Return the row of one execution as a value for each column of the table, which the column takes unchanged;
+        """Return the row of one execution as a value for each column of the table's files, which takes it unchanged;
         None if the row must be made by `batch`. context: as for `batch`.
         """
         row: list[Any] = []
@@ -174,7 +174,7 @@ def _value_cells(plan: Mutate, cells: Sequence[_Cell], emitted: Sequence[int]) -
     if plan.columns or plan.rows != plan.input.columns:
         return ()
     taken = [cells[at] for at in emitted]
-    fitting = [_fits(cell, column.nullable) for cell, column in zip(taken, plan.table.columns, strict=True)]
+    fitting = [_fits(cell, column.nullable) for cell, column in zip(taken, plan.table.written_columns, strict=True)]
     made = tuple((cell, fits) for cell, fits in zip(taken, fitting, strict=True) if fits is not None)
     return made if len(made) == len(taken) else ()
 
