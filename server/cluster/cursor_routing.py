@@ -58,12 +58,12 @@ class CursorRouter:
 
     def __init__(self, mesh: ServerMesh, registry: SessionRegistry) -> None:
         self._mesh = mesh
-        self._cursors = InitiatorCursors(registry)
+        self._unsettled = Unsettled()
+        self._cursors = InitiatorCursors(registry, self._unsettled)
         self._partitions = InitiatorPartitions(registry)
         self._loop = asyncio.get_running_loop()
         self._questions: Requests[Answer] = Requests(_lost)
         self._serving: dict[Asked, asyncio.Task[None]] = {}
-        self._unsettled = Unsettled()
         registry.far_cursors = self
         for kind in (*_QUESTIONS, *_ANSWERS, *_WORDS):
             mesh.take(kind, self._receive)
@@ -162,9 +162,7 @@ class CursorRouter:
                 await self._cursors.close(question)
                 return CursorClosed(question.request), b""
             case MoveCursor():
-                answer, body, portal = await self._cursors.move(question)
-                self._unsettled.add((member, question.request), portal)
-                return answer, body
+                return await self._cursors.move(member, question)
             case ReadPartition():
                 answer, body, reading = await self._partitions.read(question)
                 self._unsettled.add((member, question.request), reading)

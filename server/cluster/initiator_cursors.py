@@ -46,24 +46,47 @@ def find_cursor(registry: SessionRegistry, question: Question) -> tuple[Interrup
 class InitiatorCursors:
     """See the module's docstring. Every method raises SqlError."""
 
-    def __init__(self, registry: SessionRegistry) -> None:
+    def __init__(self, registry: SessionRegistry, unsettled: Unsettled) -> None:
         self._registry = registry
+        self._unsettled = unsettled
 
     def describe(self, question: DescribeCursor) -> tuple[CursorDescribed, bytes]:
         _, _, portal = find_cursor(self._registry, question)
         columns = encode_columns(describe_columns(portal.columns or ()))
         return CursorDescribed(question.request, portal.binary), columns
 
-    async def move(self, question: MoveCursor) -> tuple[CursorMoved, bytes, Portal]:
-        """Move a cursor. Returns the answer, and the portal that has moved."""
+    async def move(self, member: str, question: MoveCursor) -> tuple[CursorMoved, bytes]:
+        """Move a cursor for a member. Returns the answer, which is unsettled from then on.
+
+        The first page of a movement waits for the rows of earlier movements: if they are lost, so is the cursor, and rows
+        after them must not be given to anybody.
+        """
         session, commands, portal = find_cursor(self._registry, question)
+        while question.position is None and self._unsettled.has(portal):
+            await self._unsettled.wait_change()
+            session, commands, portal = find_cursor(self._registry, question)
         try:
-            page = await session.visits.run(_move_portal(commands, portal, question))
+            page = await session.visits.run(self._move_portal((member, question.request), commands, portal, question))
         except asyncio.CancelledError:
             # Also if the cancellation came when the page was ready.
             portal.fail()
             raise
-        return CursorMoved(question.request, page.passed, portal.running_cursor.position, page.last), page.body, portal
+        return CursorMoved(question.request, page.passed, portal.running_cursor.position, page.last), page.body
+
+    async def _move_portal(self, asked: Asked, commands: Commands, portal: Portal, question: MoveCursor) -> Page:
+        require_usable(commands, portal, question)
+        portal.require_runnable()
+        if question.position not in (None, portal.running_cursor.position):
+            raise ObjectInUse(f'cursor "{question.query}" was moved by another session in between')
+        try:
+            page = await _movement(portal, question)
+        except BaseException:
+            # The cursor's position is now unknown, and it can give no further rows.
+            portal.fail()
+            await portal.close()
+            raise
+        self._unsettled.add(asked, portal)
+        return page
 
     async def close(self, question: CloseCursor) -> None:
         session, commands, portal = find_cursor(self._registry, question)
@@ -74,20 +97,6 @@ def require_usable(commands: Commands, portal: Portal, question: Question) -> No
     """Raise ObjectNotInPrerequisiteState for a cursor of a transaction that has failed."""
     if commands.block.block is Block.FAILED and not portal.held:
         raise ObjectNotInPrerequisiteState(f'cursor "{question.query}" cannot be used: its transaction has failed')
-
-
-async def _move_portal(commands: Commands, portal: Portal, question: MoveCursor) -> Page:
-    require_usable(commands, portal, question)
-    portal.require_runnable()
-    if question.position not in (None, portal.running_cursor.position):
-        raise ObjectInUse(f'cursor "{question.query}" was moved by another session in between')
-    try:
-        return await _movement(portal, question)
-    except BaseException:
-        # The cursor's position is now unknown, and it can give no further rows.
-        portal.fail()
-        await portal.close()
-        raise
 
 
 async def _movement(portal: Portal, question: MoveCursor) -> Page:
@@ -106,29 +115,44 @@ class Moved(Protocol):
 
 
 class Unsettled:
-    """Movements whose rows are in flight, by the request. Pure.
+    """Movements whose rows are in flight, by the request.
 
     If the requesting session does not get the rows, the cursor is broken: moving on would skip them.
     """
 
     def __init__(self) -> None:
         self._moved: dict[Asked, Moved] = {}
+        self._changed = asyncio.Event()
 
     def __len__(self) -> int:
         return len(self._moved)
+
+    def has(self, moved: Moved) -> bool:
+        """Return whether rows of this portal are in flight."""
+        return any(each is moved for each in self._moved.values())
+
+    async def wait_change(self) -> None:
+        """Wait until a movement is settled or abandoned."""
+        await self._changed.wait()
 
     def add(self, key: Asked, moved: Moved) -> None:
         self._moved[key] = moved
 
     def settle(self, key: Asked) -> None:
         """Note that the rows have arrived."""
-        self._moved.pop(key, None)
+        self._remove(key)
 
     def abandon(self, key: Asked) -> None:
         """Break a cursor whose rows will not arrive. An unknown movement is no error."""
-        moved = self._moved.pop(key, None)
+        moved = self._remove(key)
         if moved is not None:
             moved.fail()
+
+    def _remove(self, key: Asked) -> Moved | None:
+        # Those that wait now are woken, and those that wait later are not.
+        self._changed.set()
+        self._changed = asyncio.Event()
+        return self._moved.pop(key, None)
 
     def lost(self, member: str) -> None:
         """Abandon all movements that this member requested."""

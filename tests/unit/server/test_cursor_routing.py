@@ -232,6 +232,33 @@ async def test_rows_that_nobody_got_are_never_skipped(pair: Pair) -> None:
         assert await tag(stranger, "close {}", query) == "CLOSE CURSOR"
 
 
+async def test_nobody_passes_rows_that_nobody_got(pair: Pair) -> None:
+    """A client's member is killed while the answer is on its way, and the client goes on at another one, which is asked
+    before the loss is noticed.
+    """
+    async with (
+        await connect(pair.near) as owner,
+        await connect(pair.near, autocommit=True) as neighbour,
+        await connect(pair.far, autocommit=True) as stranger,
+    ):
+        await owner.execute("declare c cursor for select range::int8 from range(10)")
+        query = await query_of(pair, "c")
+        assert await numbers(stranger, "fetch 2 from {}", query) == [0, 1]
+        statement = sql.SQL("fetch 2 from {}").format(sql.Identifier(query))
+        await stranger.execute(statement, prepare=True)
+        await eventually(lambda: not pair.near_router.statistics()["unsettled"])
+        pair.far_mesh.silent = True
+        lost = asyncio.create_task(stranger.execute(statement, prepare=True))
+        await eventually(lambda: pair.near_router.statistics()["unsettled"])
+        following = asyncio.create_task(numbers(neighbour, "fetch 2 from {}", query))
+        await eventually(lambda: pair.near_router.statistics()["served"] or following.done())
+        pair.lose()
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            await lost
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="cannot be run"):
+            await following
+
+
 async def test_a_member_that_keeps_silent_does_not_hold_a_timeout(pair: Pair) -> None:
     async with await connect(pair.far, autocommit=True) as stranger:
         pair.near_mesh.silent = True
@@ -412,6 +439,7 @@ def test_unsettled_movements_break_their_cursor() -> None:
     unsettled.lost("m2")
     assert [p.state for p in (first, second, third)] == [PortalState.BOUND, PortalState.FAILED, PortalState.BOUND]
     assert len(unsettled) == 1
+    assert [unsettled.has(portal) for portal in (first, second, third)] == [False, False, True]
 
 
 async def nothing() -> int:
