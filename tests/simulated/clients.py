@@ -5,7 +5,7 @@ results.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import field, replace
 from random import Random
 from typing import Final, Literal, Protocol
@@ -21,6 +21,7 @@ from engine.plan_ir.topology import Topology
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery
 from engine.statements.shared.fault_policy import Policy, RepeatableQuery, absent_members
 from engine.statements.shared.terms import Terms
+from simulated.far_cursors import CursorExecution, read_from_afar
 from simulated.member import SimulatedMember
 from simulated.statements import Asked
 from simulated.tasks import in_tasks
@@ -42,6 +43,8 @@ class Manner:
     rests: seconds before it takes each batch.
     leaves: the number of batches after which it leaves.
     cancels: the number of seconds after which it cancels.
+    roams: the seed that decides at which members it fetches the rows, as those of a cursor; None: it reads the stream.
+    stalls: whether these members stand still now and then.
     """
 
     terms: Terms
@@ -50,6 +53,8 @@ class Manner:
     rests: tuple[float, ...] = ()
     leaves: int | None = None
     cancels: float | None = None
+    roams: int | None = None
+    stalls: bool = False
 
 
 class Source(Protocol):
@@ -119,8 +124,12 @@ class _Opener:
         return await question.member.open(query, context)
 
 
-async def put(question: Question, topology: Topology | None) -> None:
-    """Run a question's statement. The result is in the question afterwards, whatever happens."""
+async def put(
+    question: Question, topology: Topology | None, reach: Callable[[], Sequence[SimulatedMember]] = tuple
+) -> None:
+    """Run a question's statement. The result is in the question afterwards, whatever happens. reach: returns the members
+    that the client may reach.
+    """
     member, manner = question.member, question.manner
     context = ExecutionContext(
         member.new_query_id(), page_bytes=manner.terms.page_bytes, settings={"spool_limit": SPOOL_LIMIT}
@@ -142,7 +151,13 @@ async def put(question: Question, topology: Topology | None) -> None:
     if manner.cancels is not None:
         cancelling = asyncio.get_running_loop().create_task(_cancel(question, stream, manner.cancels))
     try:
-        await _read(question, stream)
+        if manner.roams is None:
+            await _read(question, stream)
+        else:
+            execution = CursorExecution(context.query, stream, ())
+            chance = Random(manner.roams)
+            await read_from_afar(member, execution, reach, question.batches.append, chance, stalls=manner.stalls)
+            _end(question, "whole")
     except SqlError as error:
         _end(question, "failed", error)
     finally:

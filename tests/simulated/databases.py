@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
+from engine.catalog.model.counters import Count
 from engine.catalog.snapshot import AnyChange, DataChange, Snapshot
 from engine.catalog.store.decide import CommitOutcome
 from engine.catalog.store.rows import Decision
@@ -29,6 +30,8 @@ T = TypeVar("T")
 #: SQLite's number of `full`.
 _FULL: Final = 2
 _FAILS: Final = 0.15
+#: The probability that a state that was read is compared with all rows.
+_COMPARED: Final = 0.2
 
 
 class Durability:
@@ -136,6 +139,12 @@ class SimulatedDatabase(SqliteDatabase):
         self._stage.step("has decisions")
         return found
 
+    def next_oid(self) -> int:
+        return self._transact("new OID", super().next_oid)
+
+    def count(self, counter: int, change: Callable[[Count | None], Count]) -> Count | None:
+        return self._transact("count", lambda: SqliteDatabase.count(self, counter, change))
+
     def forget(self, location: str) -> None:
         self._transact("forget", lambda: SqliteDatabase.forget(self, location))
 
@@ -145,7 +154,17 @@ class SimulatedDatabase(SqliteDatabase):
 
     def load(self) -> Snapshot:
         self._stage.require_alive()
-        return super().load()
+        found = super().load()
+        if self._stage.runs is not None and self._stage.chance.random() < _COMPARED:
+            self._require_equal(found)
+        return found
+
+    def _require_equal(self, found: Snapshot) -> None:
+        """Check that a state that was updated by what others have touched is the one that all rows describe."""
+        with self.connections.read() as reader:
+            whole = self._snapshot(reader, found.stamp)
+        if whole != found:
+            self._history.found = self._history.found or Violation("a catalog differs from the rows in its database")
 
     def version(self) -> int:
         self._stage.require_alive()

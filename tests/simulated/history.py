@@ -16,6 +16,10 @@ invariants:
   many of them. Clients that have only appended rows to one table may be moved to the first of them: their rows are then
   in one file, in the order of their requests, and no other client's rows are in it.
 
+- A transaction that has claimed a table before it read it does not fail because of a compaction that has looked for
+  claims afterwards.
+- A sequence gives no value twice, and no OID is assigned twice.
+
 A commit says what it changes, but not whose changes they are. So it is matched with the transactions by the changes
 themselves, or by the rows of its file; the opinion of the code under test is not used.
 
@@ -31,7 +35,7 @@ that it may have seen.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +53,8 @@ State = Mapping[str, frozenset[str]]
 _NOTHING: Final[frozenset[str]] = frozenset()
 #: The base of a table that the transaction itself created: no other transaction sees it.
 OWN: Final = -1
+#: The place of a claim on all tables.
+EVERYTHING: Final = ""
 
 
 class Violation(Exception):
@@ -90,6 +96,8 @@ class Transaction:
     version: the version of its commit, once the catalog database has made it.
     repeatable: whether all its statements must see the same version.
     request: set when its client asks to commit.
+    claims: the tables that it has claimed before it read them, by folder, and at which step.
+    gives_way_since: of a compaction: the step at which it has looked for claims.
     """
 
     bases: dict[str, int] = field(default_factory=dict)
@@ -105,6 +113,8 @@ class Transaction:
     first: int | None = None
     began: int | None = None
     request: Request | None = None
+    claims: dict[str, int] = field(default_factory=dict)
+    gives_way_since: int | None = None
 
     @property
     def has_changes(self) -> bool:
@@ -156,11 +166,12 @@ class Transaction:
 @dataclass(frozen=True)
 class Touched:
     """A commit's changes to a table. defined: whether it has changed the definition. removed: the files that it has
-    removed.
+    removed. gives_way_since: as of its transaction.
     """
 
     defined: bool
     removed: frozenset[str]
+    gives_way_since: int | None = None
 
 
 class History:
@@ -179,6 +190,9 @@ class History:
         self.contents = dict(contents)
         #: What each version has touched, by folder.
         self._touched: dict[int, dict[str, Touched]] = {}
+        #: The values of the sequence, and the OIDs, that were given.
+        self._numbers: set[int] = set()
+        self._oids: set[int] = set()
         #: The last request of each queue that has committed, of those that may not be moved before others.
         self._last_numbers: dict[object, int] = {}
 
@@ -188,7 +202,7 @@ class History:
             raise Violation(f"version {version} of the catalog was never made: the newest is {self.newest}")
         return state
 
-    def commit(self, version: int, changes: Sequence[AnyChange], transactions: Iterable[Transaction]) -> None:
+    def commit(self, version: int, changes: Sequence[AnyChange], transactions: Sequence[Transaction]) -> None:
         """Record that the catalog database has made a version with these transactions."""
         if version != self.newest + 1:
             raise Violation(f"version {version} of the catalog was made after {self.newest}")
@@ -200,9 +214,9 @@ class History:
             self._require_guarded(transaction, self._states[self.newest])
             self._note_order(transaction)
             transaction.version = version
-        self._apply(version, changes)
+        self._apply(version, changes, [transaction.gives_way_since for transaction in transactions])
 
-    def _apply(self, version: int, changes: Sequence[AnyChange]) -> None:
+    def _apply(self, version: int, changes: Sequence[AnyChange], given_way: Sequence[int | None]) -> None:
         state, dropped = dict(self._states[self.newest]), dict[str, frozenset[str]]()
         touched = self._touched[version] = {}
         for change in changes:
@@ -210,7 +224,8 @@ class History:
                 location = change.location
                 state[location] = _apply_change(state.get(location, _NOTHING), change.files)
                 before = touched.get(location, Touched(defined=False, removed=_NOTHING))
-                touched[location] = Touched(before.defined, before.removed.union(change.files.removed))
+                removed = before.removed.union(change.files.removed)
+                touched[location] = Touched(before.defined, removed, given_way[0] if len(given_way) == 1 else None)
             elif isinstance(change, Change):
                 touched[change.key[1]] = Touched(defined=True, removed=_NOTHING)
                 if (folder := _folder(change.before)) is not None:
@@ -284,26 +299,29 @@ class History:
                 return
         raise Violation("a client was told of a commit that depends on rows which were taken away before")
 
-    def note_failure(self, transaction: Transaction, *, conflict: bool = False) -> None:
+    def note_failure(self, transaction: Transaction, *, conflict: bool = False, claims_count: bool = False) -> None:
         """Record that a client has received the report that its transaction has not committed. conflict: whether the
-        reason is another transaction's commit.
+        reason is another transaction's commit. claims_count: whether every compaction has seen its claims.
         """
         if transaction.version is not None:
             raise Violation("a client was told that its transaction failed, which has committed")
-        if conflict and not self._has_conflict(transaction):
+        if not conflict:
+            return
+        conflicts = list(self._conflicts(transaction))
+        if not conflicts:
             raise Violation("a transaction failed of a conflict, and no other has changed what it depends on")
+        if claims_count and all(_had_to_give_way(transaction, *found) for found in conflicts):
+            raise Violation("a transaction failed of compactions that had to give way to it")
 
-    def _has_conflict(self, transaction: Transaction) -> bool:
+    def _conflicts(self, transaction: Transaction) -> Iterator[tuple[str, Touched]]:
+        """Yield the changes, by folder or name, that a transaction may conflict with."""
         assert transaction.began is not None, "it has made a statement"
         since = [self._touched.get(version, {}) for version in range(transaction.began + 1, self.newest + 1)]
         for location in transaction.depends():
-            found = [touched[location] for touched in since if location in touched]
             needed = transaction.removed.get(location, set()) | transaction.guarded.get(location, set())
-            if any(each.defined or needed & each.removed for each in found) or (
-                found and location in transaction.bases
-            ):
-                return True
-        return False
+            for each in (touched[location] for touched in since if location in touched):
+                if each.defined or needed & each.removed or location in transaction.bases:
+                    yield location, each
 
     def note_reading(self, transaction: Transaction, version: int, location: str, paths: Iterable[str]) -> None:
         """Record that a statement of the transaction reads these files of a table, at a version of the catalog."""
@@ -318,6 +336,29 @@ class History:
         if len(found) != len(set(found)) or set(found) != expected:
             lacks, extra = len(expected - set(found)), len(set(found) - expected)
             raise Violation(f"a reader of version {version} lacks {lacks} files and has {extra} that are not its own")
+
+    # -- what is given once --------------------------------------------------------------------------------------
+
+    def note_numbers(self, values: Iterable[int]) -> None:
+        """Record the values that a sequence has given to a client."""
+        _note_once(self._numbers, values, "a sequence has given a value twice")
+
+    def note_oid(self, oid: int) -> None:
+        """Record the OID of a new object."""
+        _note_once(self._oids, [oid], "an OID was assigned twice")
+
+
+def _note_once(given: set[int], values: Iterable[int], violated: str) -> None:
+    for value in values:
+        if value in given:
+            raise Violation(violated)
+        given.add(value)
+
+
+def _had_to_give_way(transaction: Transaction, location: str, touched: Touched) -> bool:
+    """Return whether a change is a compaction's that has looked for claims when the transaction had claimed the table."""
+    claimed = [transaction.claims[place] for place in (location, EVERYTHING) if place in transaction.claims]
+    return touched.gives_way_since is not None and bool(claimed) and min(claimed) < touched.gives_way_since
 
 
 Values = TypeVar("Values", set[str], list[int])

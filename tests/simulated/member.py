@@ -2,7 +2,7 @@
 process.
 
 It has no clients' connections (`clients` has their other side), no catalog, and no Spark, whose tasks `tasks`
-simulates.
+simulates. Its sessions are those of `far_cursors`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
 from engine.statements.shared.distribution import CompiledQuery
+from server.cluster.cursor_routing import CursorRouter
 from server.cluster.membership import Timing
 from server.cluster.mesh_link import LinkOptions, MeshLink
+from server.cluster.routing import ServerMesh
+from server.session.cancel import SessionRegistry
 from simulated.network import Network
 from simulated.pools import SimulatedOperations, SimulatedPool
 from simulated.sources import InPieces, NoSmallFiles
@@ -93,8 +96,11 @@ class SimulatedMember:
         self.link = MeshLink(self._identity, options, lambda: self.runtime.load, _parse)
         self.mesh = WatchedMesh(self.link, self.world)
         self.tasks = SimulatedTasks(self.local, self._chance)
+        server = ServerMesh(self.mesh)
+        self.registry = SessionRegistry(self.name)
+        self.cursors = CursorRouter(server, self.registry)
         self.runtime = MeshRuntime(
-            self.mesh,
+            server,
             self.listener,
             self.local,
             self.tasks,
@@ -116,6 +122,7 @@ class SimulatedMember:
         self.leaving = True
         self.link.drain()
         await self.runtime.idle()
+        await self.cursors.close()
         await self.runtime.close()
         self.listener.admit_control(None)
         await self.link.close()
@@ -144,6 +151,7 @@ class SimulatedMember:
         others = sum(state in ("up", "suspect", "draining") for state in self.known_members().values()) - 1
         counts = {
             **self.runtime.statistics(),
+            **self.cursors.statistics(),
             "streams": self.local.statistics()["streams"],
             "spooled": self.spooler.bytes_used,
             "jobs": self.tasks.running,

@@ -315,7 +315,7 @@ class LakeRun(Run):
         for asked, manner in visit.asks:
             question = Question(len(self.questions) + 1, asked, manner, member, self.lake)
             self.questions.append(question)
-            await put(question, self.plan.topology)
+            await put(question, self.plan.topology, self._living_members)
 
 
 def _nothing() -> None:

@@ -29,6 +29,8 @@ SLOWNESS: Final = 40.0
 _SIZES: Final = (2, 2, 2, 3, 3, 3, 3, 3, 3, 4, 4, 5)
 #: One cluster in this many is large.
 _LARGE: Final = 500
+#: The probability that a client reads a cursor from several members, and that these stand still now and then.
+_ROAMS, _STALLS = 0.2, 0.5
 _LATENCIES: Final = ((2e-5, 2e-4), (1e-4, 3e-3), (1e-3, 4e-2))
 _HORIZONS: Final = (0.003, 0.03, 0.3, 1.5)
 
@@ -80,7 +82,8 @@ class Scenario:
     @property
     def is_disturbed(self) -> bool:
         """Whether anything happens for which a query may fail."""
-        return self._silence >= TIMING.failure_after or any(fault.kind != "slow" for fault in self.faults)
+        stalls = any(manner.stalls for visit in self.visits for _, manner in visit.asks)
+        return stalls or self._silence >= TIMING.failure_after or any(fault.kind != "slow" for fault in self.faults)
 
     def disturbs(self, manner: Manner) -> bool:
         """Return whether anything happens for which a query that is run in this manner may fail. A query with the
@@ -125,7 +128,22 @@ def scenario(chance: Random, *, may_be_large: bool = True) -> Scenario:
     if chance.random() < 0.5 and any(manner.policy == "wait" for visit in visits for _, manner in visit.asks):
         # Not before all else, which is as it was before there was this fault.
         made = replace(made, faults=(Fault("fragile", 0.0, 0, 0, lasts=max(horizon, 0.5)), *made.faults))
-    return made
+    return _with_roaming(made, chance)
+
+
+def _with_roaming(made: Scenario, chance: Random) -> Scenario:
+    """Let some clients fetch from a cursor at one member after another, which may stand still."""
+    visits = tuple(
+        replace(visit, asks=tuple((asked, _roaming(manner, chance)) for asked, manner in visit.asks))
+        for visit in made.visits
+    )
+    return replace(made, visits=visits)
+
+
+def _roaming(manner: Manner, chance: Random) -> Manner:
+    roams, seed, stalls = chance.random() < _ROAMS, chance.randrange(1 << 16), chance.random() < _STALLS
+    stays = manner.leaves is not None or manner.cancels is not None
+    return manner if stays or not roams else replace(manner, roams=seed, stalls=stalls)
 
 
 def _fault(chance: Random, count: int, horizon: float) -> Fault:

@@ -15,6 +15,7 @@ from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import SessionCatalog
 from engine.lakes.foreign_files import refresh
 from engine.storage import delta, tables
+from engine.storage.claims import Hold
 from engine.storage.in_flight_files import Keeper
 from simulated.databases import Durability, SimulatedDatabase
 from simulated.disk import SimulatedDisk
@@ -119,6 +120,21 @@ class SharedStorage:
         self.disk.failures = 0
         for member in self.members:
             member.writers.closing = True
+
+    def begin_backup(self, member: StorageMember) -> Callable[[], None]:
+        """Begin a backup as a member's process: it holds all tables and reads the catalog. Returns a function that copies
+        the files and ends it: members may have dropped tables, compacted and vacuumed meanwhile.
+        """
+        store, holds = member.store, list[Hold]()
+        self.stage.within(member.process, lambda: holds.append(Hold(store.tables)))
+        store.refresh()
+        named = [refresh(table) for table in store.snapshot.tables()]
+
+        def copy() -> None:
+            member.writers.read_all(named)
+            holds.pop().release()
+
+        return copy
 
     # -- what must hold at the end -------------------------------------------------------------------------------
 

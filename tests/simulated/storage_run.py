@@ -6,8 +6,9 @@ power.
 The seed decides: one or two members with two clients each, or five whose transactions are brief, so that they commit in
 groups; kills of one of them and power failures of all, between any two steps; a disk that is full for a while; time
 that passes, where there is one member also before it has touched its files in flight. At the end, every commit can be
-published, and a last power failure happens. A member that then opens the catalog finds every acknowledged commit,
-Delta's log contains the same, and VACUUM leaves no superfluous file.
+published, a backup may hold all tables while one is dropped and swept, and a last power failure happens. A member that
+then opens the catalog finds every acknowledged commit, Delta's log contains the same, and VACUUM leaves no superfluous
+file.
 
 What is real, and what is not: `simulated.disk`; the invariants: `simulated.history`.
 """
@@ -36,6 +37,8 @@ _BAD_STEPS: Final = (12, 12, 60)
 #: Of the publication before the last power failure, and the probability that the disk is bad meanwhile.
 _LAST_STEPS: Final = 24
 _BAD_AT_LAST: Final = 0.3
+#: The probability that a backup is made while a table is dropped at the end.
+_BACKUPS: Final = 0.2
 #: The probability that the clients of a member commit after each statement.
 _BRIEF: Final = 0.4
 
@@ -122,9 +125,17 @@ class StorageRun:
             # written, and may be torn.
             member = (self.storage.members or [self._start(0)])[0]
             dropped = self.chance.choice(TABLES)
+            copy = self.storage.begin_backup(member) if self.chance.random() < _BACKUPS else None
             member.writers.drop(dropped)
             member.writers.append(other_table(dropped))
+            if copy is not None:
+                member.writers.delete(other_table(dropped))
+                member.store.publish()
             self.storage.age()
+            if copy is not None:
+                member.store.publish()
+                member.writers.vacuum()
+                copy()
             self._publish_in_part(member)
         self.storage.fail_power()
         if self.chance.random() < 0.5:

@@ -19,20 +19,24 @@ from typing import ClassVar, Final
 import pyarrow as pa
 
 from engine.catalog.model.objects import DataFile, Table, TableColumn
+from engine.catalog.model.objects import Sequence as NumberSequence
 from engine.catalog.snapshot import DataChange
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import SessionCatalog
 from engine.common import sql_type as st
 from engine.lakes.foreign_files import refresh
 from engine.statements.dml.collector import keep
+from engine.statements.maintenance.compaction import is_contested
+from engine.statements.shared.sequences import SessionSequences
 from engine.storage import tables
-from engine.storage.claims import is_claimed
 from engine.storage.in_flight_files import IN_FLIGHT_FILES
 from engine.storage.staging import KEPT_BYTES, TableWriter
 from engine.storage.staging_area import StagingArea, new_name
 from simulated.commits import Commits
 from simulated.disk import SimulatedDisk
-from simulated.history import OWN, History, Transaction, Violation, WrittenFile, read_file
+from simulated.history import EVERYTHING, OWN, History, Transaction, Violation, WrittenFile, read_file
+from simulated.plan_keys import PlanKeys
+from simulated.side_objects import change_side_object
 from simulated.stage import Actor, Process, Stage
 from wire.dataclass import dataclass
 from wire.errors import DataCorrupted, DiskFull, IoError, SerializationFailure, SqlError, UndefinedTable
@@ -41,9 +45,12 @@ from wire.types import pg_types as t
 TABLES: Final = ("t", "u")
 #: A table that clients create and drop.
 _BRIEF_TABLE: Final = "v"
+_PARTITION_COLUMN: Final = "b"
 _SPARE_NAME: Final = "w"
 _DEFINITIONS: Final = ("move", "column", "swap", "create")
 COLUMNS: Final = (TableColumn("a", st.of(t.INT4), 1), TableColumn("b", st.of(t.TEXT), 2))
+#: A sequence from which all clients take numbers. Only its counter is in the catalog database.
+_NUMBERS: Final = NumberSequence(1, "public", "numbers", st.of(t.INT8), cache=4, counter=1)
 #: The error of a commit that conflicts with another one, which may always happen.
 _CONFLICTS: Final = (SerializationFailure, UndefinedTable)
 #: What may be told while the disk is bad, or where so much time has passed that the folder of a table is gone.
@@ -51,6 +58,8 @@ _EXCUSED: Final = (DiskFull, IoError, DataCorrupted)
 #: The probability that a statement comes after statements behind a savepoint, and that these are rolled back.
 _SAVEPOINTS: Final = 0.2
 _ROLLED_BACK: Final = 0.7
+#: The probability that a compaction is followed by publication and VACUUM at once.
+_SWEPT_AT_ONCE: Final = 0.5
 #: What is removed after that many seconds, and may still be read until then.
 RETENTION: Final = 3600.0
 
@@ -73,11 +82,12 @@ class Writers:
     #: The kinds of statements, as often as they are to be chosen.
     kinds: ClassVar[Sequence[str]] = (
         "keep", "keep", "keep", "keep", "append", "append", "read", "read", "read", "delete", "replace", "replace", "key",
-        "area", "move", "column", "lock", "reference", "parent", "swap", "create",
+        "area", "move", "column", "lock", "reference", "parent", "swap", "create", "number", "side",
     )  # fmt: skip
     #: ... of clients that commit after each statement, which is what makes groups.
     brief_kinds: ClassVar[Sequence[str]] = (
         "keep", "keep", "keep", "keep", "keep", "keep", "append", "key", "delete", "column", "lock", "reference", "parent",
+        "number", "side",
     )  # fmt: skip
 
     def __init__(self, shared: Shared) -> None:
@@ -87,6 +97,8 @@ class Writers:
         self._store = shared.store
         self._transactions = shared.transactions
         self._commits = Commits(shared.stage, shared.process, shared.store, shared.history)
+        self._sequences: dict[Actor, SessionSequences] = {}
+        self._keys = PlanKeys()
         #: Grows when so much time passes that VACUUM removes what readers may still name.
         self.ages = 0
         self.closing = False
@@ -122,7 +134,7 @@ class Writers:
                 self._history.note_commit(transaction)
                 self._stage.note(actor.name, "has committed", transaction.version is not None)
         except _CONFLICTS:
-            self._history.note_failure(transaction, conflict=True)
+            self._history.note_failure(transaction, conflict=True, claims_count=self._claims_count(begun))
             self._finish_reads()
             catalog.rollback()
             self._require_nothing_left(transaction)
@@ -169,6 +181,10 @@ class Writers:
                 if (location, path.name) not in self._history.contents and not _has_none(path, numbers):
                     raise Violation("a transaction that has failed has left rows in a file")
 
+    def _claims_count(self, begun: int) -> bool:
+        """Return whether the claims of a transaction have certainly been made, and touched as often as necessary."""
+        return not (self._disk.failures or self._disk.bad) and self.ages == begun
+
     def _finish_reads(self) -> None:
         """Let the cursors of the running actor's transaction end before the transaction does."""
 
@@ -189,8 +205,12 @@ class Writers:
         self._store.refresh()
         if catalog.claims.needs_snapshot:
             catalog.claims.claim_snapshot()
+            transaction.claims.setdefault(EVERYTHING, self._stage.steps)
         if kind in ("delete", "replace", "parent") and catalog.in_transaction:
-            catalog.claims.claim(self._table(catalog, name))
+            claimed = self._table(catalog, name)
+            assert claimed.storage is not None, "a stored table"
+            catalog.claims.claim(claimed)
+            transaction.claims.setdefault(claimed.storage.location, self._stage.steps)
             self._store.refresh()
         with catalog.one_state() if kind in _DEFINITIONS else nullcontext():
             table = self._read_table(catalog, transaction, name, told)
@@ -230,6 +250,10 @@ class Writers:
                 self._swap_names(catalog, transaction, table)
             case "create":
                 self._create_or_drop(catalog, transaction)
+            case "number":
+                self._take_numbers()
+            case "side":
+                self._change_side_object(catalog, transaction, table)
             case _:
                 self._replace(catalog, transaction, table, anew=kind == "replace")
 
@@ -242,6 +266,7 @@ class Writers:
         assert table.storage is not None, "a stored table"
         location = table.storage.location
         self._history.note_reading(transaction, version, location, [path_below(table, file) for file in table.files])
+        self._keys.check(catalog, table)
         return table
 
     def _version(self, catalog: SessionCatalog, transaction: Transaction) -> int:
@@ -347,8 +372,24 @@ class Writers:
             catalog.objects.remove(present)
             return
         new = Table(catalog.objects.new_oid(), "public", _BRIEF_TABLE, COLUMNS, "parquet", "", ())
-        made = self._make_folder(lambda: catalog.tables.create_table(new))
+        self._history.note_oid(new.oid)
+        made = self._make_folder(lambda: catalog.tables.create_table(new, partition_by=(_PARTITION_COLUMN,)))
         self._change(catalog, transaction, made, self._stage_files(made), (), appends_only=True)
+
+    def _take_numbers(self) -> None:
+        """Run nextval for some rows. The values are taken for good, whatever becomes of the transaction."""
+        actor = self._stage.runs
+        assert actor is not None, "a client is an actor"
+        sequences = self._sequences.setdefault(actor, SessionSequences(self._store))
+        taken = sequences.take(_NUMBERS, self._stage.chance.choice((1, 1, 3, 7)))
+        self._history.note_numbers(taken.tolist())
+
+    def _change_side_object(self, catalog: SessionCatalog, transaction: Transaction, table: Table) -> None:
+        actor = self._stage.runs
+        assert actor is not None, "a client is an actor"
+        if catalog.in_transaction:
+            transaction.defines = True
+            change_side_object(catalog, self._stage.chance, actor.name.replace(" ", "."), table)
 
     def _keep(self, catalog: SessionCatalog, transaction: Transaction, table: Table) -> None:
         """INSERT a few rows that depend on nothing. They are in no file until the next statement or the commit."""
@@ -405,7 +446,9 @@ class Writers:
             transaction.bases.setdefault(location, self._version(catalog, transaction))
         transaction.added.setdefault(location, set()).update(file.path for file in added)
         transaction.removed.setdefault(location, set()).update(removed)
-        catalog.tables.change_data(table, added, removed, appends_only=appends_only, whole=whole)
+        # A change that neither removes files nor only appends depends on all rows, whether it says so or not.
+        says_so = whole and bool(removed or self._stage.chance.random() < 0.5)
+        catalog.tables.change_data(table, added, removed, appends_only=appends_only, whole=says_so)
 
     # -- statements while no actor runs --------------------------------------------------------------------------
 
@@ -415,6 +458,19 @@ class Writers:
         catalog = SessionCatalog(self._store)
         table = self._table(catalog, name)
         catalog.tables.change_data(table, self._stage_files(table), (), appends_only=True)
+
+    def read_all(self, of: Sequence[Table]) -> None:
+        """Read all files of these tables."""
+        for table in of:
+            for file in table.files:
+                self.read(table, file)
+
+    def delete(self, name: str) -> None:
+        """Run DELETE of the rows of one file."""
+        self._store.refresh()
+        catalog = SessionCatalog(self._store)
+        table = self._table(catalog, name)
+        catalog.tables.change_data(table, (), (path_below(table, table.files[0]),), appends_only=False)
 
     def drop(self, name: str) -> None:
         """Run DROP TABLE."""
@@ -426,7 +482,8 @@ class Writers:
 
     def _stage_files(self, table: Table, folder: Path | None = None) -> tuple[DataFile, ...]:
         assert table.storage is not None, "a stored table"
-        numbers = self._new_numbers()
+        # All rows are in one partition, and so in one file.
+        numbers = self._new_numbers()[: 1 if table.storage.partition_by else None]
         place = folder or Path(table.path)
         writer = TableWriter(place, table.columns, table.storage)
         try:
@@ -475,8 +532,12 @@ class Writers:
             self._pause("upkeep rests")
             with self._upkeep():
                 if self._stage.chance.random() < 0.5:
-                    self._compact(self._stage.chance.choice(TABLES))
-                else:
+                    self.vacuum()
+                    continue
+                self._compact(self._stage.chance.choice(TABLES))
+                if self._stage.chance.random() < _SWEPT_AT_ONCE:
+                    # What a compaction has removed, readers may still name.
+                    self._store.publish()
                     self.vacuum()
 
     def sweep(self) -> None:
@@ -512,9 +573,10 @@ class Writers:
         if len(small) < 2:
             return
         added = self._stage_files(table)
-        if is_claimed(Path(table.path)) or is_claimed(Path(table.path).parent):
+        if is_contested(table):
             tables.unlink(Path(table.path), added)
             return
+        transaction.gives_way_since = self._stage.steps
         self._change(catalog, transaction, table, added, small)
         self._history.note_commit(transaction)
 

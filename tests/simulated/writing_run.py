@@ -223,7 +223,7 @@ class WritingRun(Run):
         asked, manner = chance.choice(ASKED), chance.choice(self._manners)
         question = Question(len(self.questions) + 1, asked, manner, member, source)
         self.questions.append(question)
-        task = member.process.start(put(question, self.plan.topology))
+        task = member.process.start(put(question, self.plan.topology, self._living_members))
         task.add_done_callback(partial(self._note_error, question))
 
         return partial(self.stage.sleep_until, task, "waits for its cursor")

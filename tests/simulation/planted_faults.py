@@ -26,6 +26,9 @@ _RUNTIME: Final = "engine.runtime.runtime"
 _CHANNELS: Final = "engine.runtime.channels"
 _STREAM: Final = "engine.runtime.distributed_stream"
 _OUTPUT: Final = "engine.runtime.edge_output"
+_CURSORS: Final = "server.cluster.initiator_cursors"
+_ROUTING: Final = "server.cluster.cursor_routing"
+_REMOTE: Final = "server.cursors.remote_cursors"
 _POLICY: Final = "engine.statements.shared.fault_policy"
 
 FAULTS: Final = (
@@ -86,6 +89,50 @@ FAULTS: Final = (
         "engine.exchange.receive",
         "if stream.complete if stream is not None else self.promised.is_missing(partition):",
         "if stream is None or stream.complete:",
+    ),
+    # -- cursors that are read from several members --------------------------------------------------------------------
+    Fault(
+        "a FETCH passes rows that are not settled",
+        _CURSORS,
+        "while question.position is None and self._unsettled.has(portal):",
+        "while False:",
+    ),
+    Fault(
+        "rows that are on their way to a lost member stay so",
+        _ROUTING,
+        "        self._unsettled.lost(member)\n",
+        "",
+    ),
+    Fault(
+        "rows that a member has abandoned stay on their way",
+        _ROUTING,
+        "            task.cancel()\n        self._unsettled.abandon(asked)",
+        "            task.cancel()",
+    ),
+    Fault("no rows are on their way", _CURSORS, "        self._unsettled.add(asked, portal)\n", ""),
+    Fault(
+        "settled rows stay on their way",
+        _CURSORS,
+        '"""Note that the rows have arrived."""\n        self._remove(key)',
+        '"""Note that the rows have arrived."""',
+    ),
+    Fault(
+        "the rest of a batch begins one row too late",
+        "server.cursors.cursor",
+        "self._rest = batch.slice(limit)",
+        "self._rest = batch.slice(limit + 1)",
+    ),
+    Fault(
+        "each page of a FETCH may have as many rows as all of it",
+        _REMOTE,
+        "        self._left -= passed\n",
+        "        pass\n",
+    ),
+    Fault(
+        "a page that its client has not got is not abandoned",
+        _REMOTE,
+        "            self._cursor.abandon(last)\n",
+        "            pass\n",
     ),
 )
 

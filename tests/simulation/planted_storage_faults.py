@@ -24,6 +24,8 @@ _CONNECTIONS: Final = "engine.catalog.store.sqlite_connections"
 _SQLITE: Final = "engine.catalog.store.sqlite"
 _STORE: Final = "engine.catalog.store.store"
 _ROWS: Final = "engine.catalog.store.rows"
+_DIFFERENCE: Final = "engine.catalog.store.difference"
+_STORED_TABLES: Final = "engine.catalog.store.stored_tables"
 _REPLAY: Final = "engine.catalog.replay"
 _WHOLE_OR_MISSING: Final = """if (change.whole and not _same_files(present, change.before)) or tables.missing_paths(
         present, change.files.removed
@@ -238,7 +240,7 @@ FAULTS: Final = (
     ),
     Fault(
         "the files of a renamed table are another's",
-        "engine.catalog.store.difference",
+        _DIFFERENCE,
         "if place is not None and _location(known.relations.get(place)) == location:",
         "if place is not None:",
     ),
@@ -284,6 +286,64 @@ FAULTS: Final = (
         _PUBLISH,
         "database.dropped_locations(now - tables.DROPPED_SECONDS)",
         "database.dropped_locations(now + 60)",
+    ),
+    Fault(
+        "a definition that was rolled back keeps the key of plans",
+        _PENDING,
+        "        self.definitions += not all(isinstance(change, DataChange | Guard | KeptRows) for change in gone)",
+        "        pass",
+    ),
+    Fault(
+        "plans are cached while the transaction has changed rows",
+        _VISIBLE,
+        "isinstance(c, Guard | KeptRows) for c",
+        "isinstance(c, Guard | KeptRows) or hasattr(c, 'truncates') for c",
+    ),
+    Fault(
+        "definitions of other members keep the key of plans",
+        _DIFFERENCE,
+        'if by_kind.keys() - {"files"}:',
+        'if by_kind.keys() - {"files", "relation"}:',
+    ),
+    Fault(
+        "folders of dropped tables go while a backup copies", _PUBLISH, "    if is_held(root):\n        return\n", ""
+    ),
+    Fault("VACUUM removes files while a backup copies", _VACUUM, "self._held = is_held(root)", "self._held = False"),
+    Fault(
+        "what depends on all rows conflicts with nothing",
+        _STORED_TABLES,
+        "whole or not (appends_only or files.removed)",
+        "whole",
+    ),
+    Fault(
+        "a transaction claims no table",
+        "engine.catalog.store.compaction_claims",
+        "            self._claims[location] = Claim(Path(table.path))",
+        "            pass",
+    ),
+    Fault(
+        "claims and holds count when their members are gone",
+        "engine.storage.claims",
+        "return any(_modification_time(path) > since for",
+        "return any(_modification_time(path) < since for",
+    ),
+    Fault(
+        "an OID is assigned twice",
+        _SQLITE,
+        "set value = value + 1 where key = 'next_oid' returning value - 1",
+        "set value = value where key = 'next_oid' returning value",
+    ),
+    Fault(
+        "a counter is stored at its first use only",
+        _SQLITE,
+        "            if after != before:\n",
+        "            if before is None:\n",
+    ),
+    Fault(
+        "no sync of the folder above a partition's",
+        _STAGING,
+        "for folder in file.path.parents[: depth + 1]}",
+        "for folder in file.path.parents[:1]}",
     ),
 )
 
