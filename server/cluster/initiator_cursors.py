@@ -10,7 +10,7 @@ released at once.
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from typing import Final, Protocol
 
 from server.cursors.cursor_pages import Page, describe_columns, take_page
 from server.cursors.portal import Portal
@@ -29,6 +29,9 @@ from wire.mesh.control_messages import (
 from wire.mesh.cursor_columns import encode_columns
 
 Question = DescribeCursor | MoveCursor | CloseCursor | ReadPartition
+#: How long a FETCH waits for the rows of earlier ones: longer than it takes to notice the loss of a member. A client may
+#: take its rows as slowly as it likes.
+_SETTLED_SECONDS: Final = 10.0
 #: The requesting member, and the number of the request.
 Asked = tuple[str, int]
 
@@ -61,10 +64,9 @@ class InitiatorCursors:
         The first page of a movement waits for the rows of earlier movements: if they are lost, so is the cursor, and rows
         after them must not be given to anybody.
         """
+        if question.position is None:
+            await self._wait_settled(question)
         session, commands, portal = find_cursor(self._registry, question)
-        while question.position is None and self._unsettled.has(portal):
-            await self._unsettled.wait_change()
-            session, commands, portal = find_cursor(self._registry, question)
         try:
             page = await session.visits.run(self._move_portal((member, question.request), commands, portal, question))
         except asyncio.CancelledError:
@@ -72,6 +74,17 @@ class InitiatorCursors:
             portal.fail()
             raise
         return CursorMoved(question.request, page.passed, portal.running_cursor.position, page.last), page.body
+
+    async def _wait_settled(self, question: MoveCursor) -> None:
+        try:
+            async with asyncio.timeout(_SETTLED_SECONDS):
+                while self._unsettled.has(find_cursor(self._registry, question)[2]):
+                    await self._unsettled.wait_change()
+        except TimeoutError:
+            raise ObjectInUse(
+                f'rows of cursor "{question.query}" are still on their way to another session',
+                hint="Fetch again when it has all rows of its FETCH.",
+            ) from None
 
     async def _move_portal(self, asked: Asked, commands: Commands, portal: Portal, question: MoveCursor) -> Page:
         require_usable(commands, portal, question)

@@ -94,7 +94,7 @@ FAULTS: Final = (
     Fault(
         "a FETCH passes rows that are not settled",
         _CURSORS,
-        "while question.position is None and self._unsettled.has(portal):",
+        "while self._unsettled.has(find_cursor(self._registry, question)[2]):",
         "while False:",
     ),
     Fault(

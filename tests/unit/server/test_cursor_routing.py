@@ -259,6 +259,23 @@ async def test_nobody_passes_rows_that_nobody_got(pair: Pair) -> None:
             await following
 
 
+async def test_who_reads_slowly_holds_up_others_for_a_while(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.cluster.initiator_cursors._SETTLED_SECONDS", 0.1)
+    async with (
+        await connect(pair.near) as owner,
+        raw(pair.far) as reader,
+        await connect(pair.near, autocommit=True) as neighbour,
+    ):
+        await owner.execute("declare c cursor for select range::int8, repeat('x', 4000) from range(20000)")
+        query = await query_of(pair, "c")
+        reader.query(f'fetch all from "{query}"')
+        await reader.until("D")
+        with pytest.raises(psycopg.errors.ObjectInUse, match="on their way to another session"):
+            await numbers(neighbour, "fetch 2 from {}", query)
+        await reader.until("Z")
+        assert [int(row[0] or b"") for row in reader.rows] == list(range(20000))
+
+
 async def test_a_member_that_keeps_silent_does_not_hold_a_timeout(pair: Pair) -> None:
     async with await connect(pair.far, autocommit=True) as stranger:
         pair.near_mesh.silent = True
