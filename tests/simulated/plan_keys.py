@@ -8,6 +8,7 @@ what earlier statements have seen under the same ones.
 from __future__ import annotations
 
 from collections.abc import Hashable, MutableMapping
+from dataclasses import replace
 
 from engine.catalog.model.objects import Table
 from engine.catalog.snapshot import Snapshot
@@ -49,10 +50,15 @@ class PlanKeys:
 
 def _definitions(snapshot: Snapshot) -> object:
     relations = {
-        key: (tables.definition(found), found.statistics) if isinstance(found, Table) else found
+        key: (_without_content(found), found.statistics) if isinstance(found, Table) else found
         for key, found in snapshot.relations.items()
     }
     return relations, snapshot.schemas, snapshot.roles, snapshot.types, snapshot.rights
+
+
+def _without_content(table: Table) -> Table:
+    assert table.storage is not None, "a stored table"
+    return replace(table, files=(), version=0, storage=tables.bare(table.storage))
 
 
 def _require_same(seen: _Seen, key: Hashable, found: object, what: str) -> None:
