@@ -246,6 +246,9 @@ def _has_moved(before: Known, now: Known) -> bool:
 # -- the file ----------------------------------------------------------------------------------------------------
 
 
+_KNOWN: Final = msgspec.json.Decoder(Known)
+
+
 class KnownFile:
     """The file in which a member keeps the known facts about its engines."""
 
@@ -256,7 +259,7 @@ class KnownFile:
     def load(self) -> Known:
         """Read the known facts; the defaults if there is no readable file. Blocks on the disk."""
         try:
-            return _within_limits(msgspec.json.decode(self._path.read_bytes(), type=Known))
+            return _within_limits(_KNOWN.decode(self._path.read_bytes()))
         except FileNotFoundError:
             return Known()
         except (OSError, msgspec.DecodeError) as error:

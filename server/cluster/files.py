@@ -49,6 +49,9 @@ class Cluster(msgspec.Struct, frozen=True):
     members: tuple[MemberProcess, ...]
 
 
+_CLUSTER: Final = msgspec.json.Decoder(Cluster)
+
+
 def read(folder: Path) -> Cluster | None:
     """Return the cluster that was started in this directory and not taken down, if any. Raises ValueError for a broken
     file.
@@ -58,7 +61,7 @@ def read(folder: Path) -> Cluster | None:
     except FileNotFoundError:
         return None
     try:
-        return msgspec.json.decode(text, type=Cluster)
+        return _CLUSTER.decode(text)
     except msgspec.MsgspecError as error:
         raise ValueError(f"{folder / _STATE} cannot be read: {error}") from error
 

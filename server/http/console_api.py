@@ -55,6 +55,10 @@ class _Explain(msgspec.Struct, frozen=True):
     sql: str
 
 
+_LOG_IN: Final = msgspec.json.Decoder(_LogIn)
+_EXPLAIN: Final = msgspec.json.Decoder(_Explain)
+
+
 class _Refused(Exception):
     """An answer that ends a request."""
 
@@ -130,7 +134,7 @@ class ConsoleApi:
     # -- requests --------------------------------------------------------------------------------------------------------
 
     async def _login(self, request: Request) -> Response:
-        asked = await _body(request, _LogIn)
+        asked = await _body(request, _LOG_IN)
         try:
             token = await self.logins.log_in(request, asked.user, asked.password)
         except FatalError as refused:
@@ -175,7 +179,7 @@ class ConsoleApi:
         return Response(status_code=204)
 
     async def _explain(self, request: Request, viewer: Viewer) -> Response:
-        asked = await _body(request, _Explain)
+        asked = await _body(request, _EXPLAIN)
         try:
             return json(await explain_graph(self._host, viewer.user, asked.sql))
         except SqlError as refused:
@@ -191,7 +195,7 @@ def error(status: int, message: str, sqlstate: str, **more: Any) -> Response:
     return json({"error": message, "sqlstate": sqlstate, **told}, status)
 
 
-async def _body(request: Request, kind: type[S]) -> S:
+async def _body(request: Request, decoder: msgspec.json.Decoder[S]) -> S:
     """Parse the body of a request. Raises _Refused."""
     body = bytearray()
     try:
@@ -200,7 +204,7 @@ async def _body(request: Request, kind: type[S]) -> S:
                 body += piece
                 if len(body) > _BODY_BYTES:
                     raise _Refused(error(413, f"a request may have {_BODY_BYTES} bytes", "54000"))
-        return msgspec.json.decode(body, type=kind)
+        return decoder.decode(body)
     except TimeoutError:
         raise _Refused(error(408, "the request was not here in time", "08006")) from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as unread:

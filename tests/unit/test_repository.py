@@ -192,6 +192,22 @@ def test_what_changes_no_file_is_not(code: str) -> None:
     assert not _changes_a_file(ast.parse(code, mode="eval").body)  # type: ignore[arg-type]
 
 
+def test_types_are_prepared_before_threads_decode_them() -> None:
+    """msgspec prepares a type when it is named for the first time. Two threads that do so at once crash the process
+    (msgspec 0.22), so each type has a decoder, which is made when its module is imported.
+    """
+    late = [
+        f"{file.relative_to(ROOT)}:{call.lineno}"
+        for package in _PACKAGES
+        for file in sorted((ROOT / package).rglob("*.py"))
+        for call in ast.walk(ast.parse(file.read_text()))
+        if isinstance(call, ast.Call)
+        and ast.unparse(call.func) in ("msgspec.json.decode", "msgspec.msgpack.decode", "msgspec.convert")
+        and any(argument.arg == "type" for argument in call.keywords)
+    ]
+    assert late == []
+
+
 def test_files_of_tables_are_changed_through_the_disk() -> None:
     """Else the simulation could not make these changes fail, nor stop a process between them."""
     found = [

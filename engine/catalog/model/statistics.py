@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
@@ -69,6 +70,9 @@ class TableStatistics(msgspec.Struct, frozen=True, omit_defaults=True):
         return TableStatistics(self.rows, self.pages, tuple(columns))
 
 
+_DECODER: Final = msgspec.json.Decoder(TableStatistics)
+
+
 def encode_statistics(statistics: TableStatistics) -> str:
     return msgspec.json.encode(statistics).decode()
 
@@ -76,7 +80,7 @@ def encode_statistics(statistics: TableStatistics) -> str:
 @functools.lru_cache(maxsize=4096)
 def decode_statistics(body: str) -> TableStatistics:
     """Decode a table's statistics. The results are cached: most bodies are unchanged when the catalog is read again."""
-    return msgspec.json.decode(body, type=TableStatistics)
+    return _DECODER.decode(body)
 
 
 def by_relation(rows: Iterable[tuple[int, str]]) -> dict[int, TableStatistics]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -142,13 +142,18 @@ class _Kind(msgspec.Struct):
     kind: str = "enum"
 
 
+_KIND: Final = msgspec.json.Decoder(_Kind)
+_BY_KIND: Final[dict[str, msgspec.json.Decoder[Any]]] = {
+    "enum": msgspec.json.Decoder(EnumType),
+    "domain": msgspec.json.Decoder(DomainType),
+    "composite": msgspec.json.Decoder(CompositeType),
+}
+
+
 def decode_user_type(body: str) -> UserType:
     """Decode a type as the catalog stores it."""
-    kind = msgspec.json.decode(body, type=_Kind).kind
-    return msgspec.json.decode(body, type=_KINDS[kind])
-
-
-_KINDS: Final[dict[str, type[UserType]]] = {"enum": EnumType, "domain": DomainType, "composite": CompositeType}
+    found: UserType = _BY_KIND[_KIND.decode(body).kind].decode(body)
+    return found
 
 
 def by_oid(types: Mapping[Key, UserType]) -> dict[int, t.PgType]:

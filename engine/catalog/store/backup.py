@@ -203,12 +203,16 @@ def restore(source: Path, location: Path | str, root: Path) -> Saved:
     return _summarize(manifest, given)
 
 
+_MANIFESTS: Final = msgspec.json.Decoder(_Manifest)
+_CONTENTS: Final = msgspec.json.Decoder(Contents)
+
+
 def _manifest(source: Path) -> _Manifest:
     path = source / _MANIFEST
     if not path.exists():
         raise UndefinedFile(f"{source} is no backup, or not a whole one: it has no {_MANIFEST}")
     try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=_Manifest)
+        manifest = _MANIFESTS.decode(path.read_bytes())
     except msgspec.DecodeError as error:
         raise DataCorrupted(f"{path} is damaged: {error}") from None
     if manifest.format > _FORMAT:
@@ -220,7 +224,7 @@ def _catalog(source: Path, manifest: _Manifest) -> Contents:
     data = (source / _CATALOG).read_bytes()
     if describe_copy(data) != manifest.catalog:
         raise DataCorrupted(f"{source / _CATALOG} is not what was backed up: its size or digest differs")
-    return msgspec.json.decode(data, type=Contents)
+    return _CONTENTS.decode(data)
 
 
 @contextlib.contextmanager

@@ -25,11 +25,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
-import msgspec
-
 from engine.catalog.model.objects import StoredRelation, Table
 from engine.catalog.model.rights import Rights
-from engine.catalog.model.roles import Role, Roles
 from engine.catalog.model.statistics import by_relation
 from engine.catalog.model.user_types import type_of
 from engine.catalog.snapshot import Key, Snapshot
@@ -162,8 +159,7 @@ class Difference:
         if "schemas" in by_kind:
             snapshot = replace(snapshot, schemas=rows.read_schemas(read("schemas")))
         if "roles" in by_kind:
-            found = {name: msgspec.json.decode(body, type=Role) for name, body in read("roles")}
-            snapshot = replace(snapshot, roles=Roles(found))
+            snapshot = replace(snapshot, roles=rows.read_roles(read("roles")))
         if "rights" in by_kind:
             snapshot = replace(snapshot, rights=_rights(known.rights, [key for key, _ in by_kind["rights"]], read))
         keys = self._relations(known, by_kind)

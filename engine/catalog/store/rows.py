@@ -173,6 +173,10 @@ def _type_step(change: TypeChange) -> Step:
 
 #: The key of the database's privileges in catalogs that were written when its OID was 5.
 _FORMER_DATABASE_KEY: Final = "5"
+_ACL: Final = msgspec.json.Decoder(Acl)
+_RIGHTS: Final = msgspec.json.Decoder(ObjectRights)
+_ROLE: Final = msgspec.json.Decoder(Role)
+_FILE_CHANGE: Final = msgspec.json.Decoder(FileChange)
 
 
 def _rights_steps(before: Snapshot, after: Snapshot) -> Iterator[Step]:
@@ -206,9 +210,9 @@ def read_rights(rows: Iterable[tuple[Any, ...]]) -> Rights:
     for key, body in rows:
         if key.startswith("default "):
             _, role, schema, kind = key.split()
-            defaults[DefaultKey(int(role), int(schema), cast("Kind", kind))] = msgspec.json.decode(body, type=Acl)
+            defaults[DefaultKey(int(role), int(schema), cast("Kind", kind))] = _ACL.decode(body)
         else:
-            objects[int(key)] = msgspec.json.decode(body, type=ObjectRights)
+            objects[int(key)] = _RIGHTS.decode(body)
     former = objects.pop(int(_FORMER_DATABASE_KEY), None)
     if former is not None:
         objects.setdefault(DATABASE_OID, former)
@@ -233,7 +237,7 @@ class Decision:
 
 
 def decision(number: int, location: str, body: str) -> Decision:
-    return Decision(number, location, msgspec.json.decode(body, type=FileChange))
+    return Decision(number, location, _FILE_CHANGE.decode(body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,11 +292,16 @@ def snapshot(
         version,
         read_schemas(schemas),
         {(row[0], row[1]): with_content(relation(*row, find=find), content, analysed, root) for row in relations},
-        Roles({name: msgspec.json.decode(body, type=Role) for name, body in roles}),
+        read_roles(roles),
         known,
         read_rights(rights),
         stamp,
     )
+
+
+def read_roles(roles: Iterable[tuple[Any, ...]]) -> Roles:
+    """Decode rows (name, body)."""
+    return Roles({name: _ROLE.decode(body) for name, body in roles})
 
 
 def read_schemas(schemas: Iterable[tuple[Any, ...]]) -> dict[str, Schema]:
@@ -371,6 +380,11 @@ class _SequenceBody(msgspec.Struct, omit_defaults=True):
     comment: str | None = None
 
 
+_VIEW: Final = msgspec.json.Decoder(_ViewBody)
+_SEQUENCE: Final = msgspec.json.Decoder(_SequenceBody)
+_TABLE: Final = msgspec.json.Decoder(_TableBody)
+
+
 def _kind(relation: StoredRelation) -> str:
     match relation:
         case Table():
@@ -424,15 +438,15 @@ def _rows(columns: Iterable[TableColumn]) -> list[_Column]:
 def relation(schema: str, name: str, oid: int, kind: str, body: str, *, find: TypeOf) -> StoredRelation:
     match kind:
         case "view":
-            return _view(schema, name, oid, msgspec.json.decode(body, type=_ViewBody), find)
+            return _view(schema, name, oid, _VIEW.decode(body), find)
         case "sequence":
-            s = msgspec.json.decode(body, type=_SequenceBody)
+            s = _SEQUENCE.decode(body)
             return Sequence(
                 oid, schema, name, st.of(t.BY_OID[s.type]), s.start, s.increment, s.minimum, s.maximum, s.cache, s.cycle,
                 s.owner, s.internal, s.counter, s.first, s.comment,
             )  # fmt: skip
         case _:
-            return _table(schema, name, oid, msgspec.json.decode(body, type=_TableBody), find)
+            return _table(schema, name, oid, _TABLE.decode(body), find)
 
 
 def _table(schema: str, name: str, oid: int, body: _TableBody, find: TypeOf) -> Table:

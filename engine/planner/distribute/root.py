@@ -19,12 +19,12 @@ from engine.planner.distribute.orderings import constant_count
 
 def root(node: Root, assembly: Assembly, change: StagedChange | None = None) -> Flow:
     """Return the root's flow. change: the change to make with the rows; the instances that make them write them if they
-    may.
+    may. Streams of rows without columns are not passed on: they have a column, which is not of the result.
     """
     below = assembly.unfinished_flow(node.input)
     if change is not None and may_mutate(below, change, assembly):
         return collect_intents(below, change, assembly)
-    if assembly.is_here(below) or not _may_pass_on(below, assembly):
+    if assembly.is_here(below) or not node.columns or not _may_pass_on(below, assembly):
         below = assembly.gather(below)
         return replace(below, node=replace(node, input=below.node))
     order = below.order

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.plan_ir.expr import Column
-from engine.plan_ir.logical import SetOperation
+from engine.plan_ir.expr import Column, Node
+from engine.plan_ir.logical import Evaluator, SetOperation
 from engine.planner.distribute.assembly import Assembly
 from engine.planner.distribute.flow import Flow, same_places, together
 from engine.planner.distribute.hashing import hash_class, hash_partition
@@ -23,7 +23,7 @@ def set_operation(node: SetOperation, assembly: Assembly) -> Flow:
     if node.kind == "union" and node.all:
         return _union_all(node, left, right, assembly)
     members = _members(left, right, assembly)
-    if len(members) == 1 or not all(hash_class(c.type.pg) for c in node.columns):
+    if len(members) == 1 or not node.columns or not all(hash_class(c.type.pg) for c in node.columns):
         return _combine_in_place(node, assembly.gather(left), assembly.gather(right))
     left = hash_partition(left, node.left.columns, members, assembly)
     right = hash_partition(right, node.right.columns, members, assembly)
@@ -54,4 +54,10 @@ def _members(left: Flow, right: Flow, assembly: Assembly) -> tuple[str, ...]:
 
 def _combine_in_place(node: SetOperation, left: Flow, right: Flow) -> Flow:
     instances, inputs = together([left, right])
-    return Flow(replace(node, left=left.node, right=right.node), instances, inputs, size=left.size + right.size)
+    combined = replace(node, left=_operand(left.node, node), right=_operand(right.node, node))
+    return Flow(combined, instances, inputs, size=left.size + right.size)
+
+
+def _operand(side: Node, node: SetOperation) -> Node:
+    """Return a side without the column that rows without columns have where they have crossed an edge."""
+    return side if node.columns or not side.columns else Evaluator((), side, ())

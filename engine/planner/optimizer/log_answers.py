@@ -59,6 +59,9 @@ class _Added(msgspec.Struct, rename="camel"):
     null_count: dict[str, Any] = {}
 
 
+_ADDED: Final = msgspec.json.Decoder(_Added)
+
+
 def answer_by_log(node: Aggregator) -> Node:
     """Return the row that the aggregator gives if the log has it, else the node. May block when the version was never
     opened before.
@@ -181,7 +184,7 @@ def _present_files(version: Version, removed: Sequence[str]) -> pa.Array | None:
 
 def _statistics(file: DataFile) -> _Added:
     try:
-        told = msgspec.json.decode(file.statistics, type=_Added)
+        told = _ADDED.decode(file.statistics)
     except msgspec.MsgspecError:
         raise _UnknownError from None
     if told.num_records != file.rows:
