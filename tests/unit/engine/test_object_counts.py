@@ -23,8 +23,10 @@ from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.executors.local import executor, small_files, statements
 from engine.planner.optimizer import footers
 from engine.session.context import statement_cache
+from engine.sql.parser.lexical import lexer
 from engine.statements.shared import statement_parser
 from engine.storage import delta
+from wire.pg import messages
 
 # Each looks through all objects of the process a few times, of which a whole run of the tests has many.
 pytestmark = pytest.mark.long
@@ -47,6 +49,8 @@ _OURS = (
 def member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalMember]:
     monkeypatch.setattr(statement_cache, "_STATEMENTS", 4)
     monkeypatch.setattr(statement_parser, "_PARSED", 4)
+    monkeypatch.setattr(lexer, "_read_once", lru_cache(4)(lexer._read_once.__wrapped__))
+    monkeypatch.setattr(messages, "_decode_once", lru_cache(4)(messages._decode))
     monkeypatch.setattr(executor, "_TEXTS", 4)
     monkeypatch.setattr(statements, "_STATEMENTS", WeightedLruCache(4))
     monkeypatch.setattr(small_files, "_name_files", lru_cache(4)(small_files._name_files.__wrapped__))
