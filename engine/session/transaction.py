@@ -140,7 +140,7 @@ class SessionTransaction:
             await self._engine.in_operation_pool(self._catalog.current)
 
     async def _begin_again(self, deadline: float | None = None, *, waits: bool = False) -> None:
-        await self._roll_back_catalog()
+        await self._end_catalog(self._catalog.rollback)
         self._catalog.begin()
         self.deferral = Deferral()
         await self._wait_turn_of_definitions(deadline, waits=waits)
@@ -189,10 +189,8 @@ class SessionTransaction:
                 await self._engine.in_operation_pool(lambda: on_commit.act(self._catalog))
             if self._catalog.has_changes:
                 await self._commit_changes()
-            elif self._catalog.has_files:
-                await shielded(self._engine.in_operation_pool(self._catalog.commit))
             else:
-                self._catalog.commit()
+                await self._end_catalog(self._catalog.commit)
         except BaseException:
             self._settings.rollback()
             raise
@@ -222,7 +220,7 @@ class SessionTransaction:
                         raise
                     await self._judge()
                 except BaseException:
-                    await self._roll_back_catalog()
+                    await self._end_catalog(self._catalog.rollback)
                     raise
 
     async def _judge_deferred(self) -> None:
@@ -230,25 +228,27 @@ class SessionTransaction:
         try:
             await self._judge()
         except BaseException:
-            await self._roll_back_catalog()
+            await self._end_catalog(self._catalog.rollback)
             raise
 
     async def rollback(self) -> None:
         self._started = None
         self.deferral = Deferral()
         try:
-            await self._roll_back_catalog()
+            await self._end_catalog(self._catalog.rollback)
         finally:
             self._settings.rollback()
             self._end_turn()
             self._locks.end()
 
-    async def _roll_back_catalog(self) -> None:
-        """Undo the changes. Their files are removed on a thread: there may be thousands, on a disk that is slow."""
+    async def _end_catalog(self, end: Callable[[], None]) -> None:
+        """End the catalog's transaction or a part of it. Files are removed on a thread: there may be thousands, on a disk
+        that is slow.
+        """
         if self._catalog.has_files:
-            await shielded(self._engine.in_operation_pool(self._catalog.rollback))
+            await shielded(self._engine.in_operation_pool(end))
         else:
-            self._catalog.rollback()
+            end()
 
     def _end_turn(self) -> None:
         turn, self._turn = self._turn, None
@@ -265,10 +265,7 @@ class SessionTransaction:
         index = self._find(name)
         point = self._savepoints[index]
         self._settings.rollback_to(point.settings)
-        if self._catalog.has_files:
-            await shielded(self._engine.in_operation_pool(lambda: self._catalog.rollback_to(point.catalog)))
-        else:
-            self._catalog.rollback_to(point.catalog)
+        await self._end_catalog(lambda: self._catalog.rollback_to(point.catalog))
         self.deferral = point.deferral
         self._locks.end(point.locks)
         del self._savepoints[index + 1 :]

@@ -19,7 +19,7 @@ from buenavista import core
 from fastapi import Response
 
 from server.auth.gate import Visitor
-from server.http.ended_queries import EndedQueries, EndedQuery
+from server.http.ended_queries import EndedQueries, EndedQuery, only_with_slug
 from server.http.login import admit
 from server.http.result import Result
 from server.http.session import Bounds, Session
@@ -128,8 +128,7 @@ class Connection(core.Connection):
         return query
 
     def find(self, name: str, slug: str) -> Query | None:
-        query = self._queries.get(name)
-        return query if query is not None and secrets.compare_digest(query.slug.encode(), slug.encode()) else None
+        return only_with_slug(self._queries.get(name), slug)
 
     def end(self, query: Query, answer: Response) -> None:
         """Keep only the last answer of a query. The client was sent its page, `query.token - 1`."""

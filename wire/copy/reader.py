@@ -194,7 +194,8 @@ class RowReader:
         csv, ends = self._layout.csv, marks.separators[marks.ends]
         for at, begin in find_markers(data, ends, csv=csv):
             end = self._end or (_line_end(data, ends) if begin else None)
-            behind = bytes(self._held[at + len(MARKER) :][: bytes_needed(end)])
+            after = at + len(MARKER)
+            behind = bytes(self._held[after : after + bytes_needed(end)])
             if len(behind) < bytes_needed(end) and not final:
                 return data[:begin], marks.upto(begin), None
             fault = find_fault(behind, end, csv=csv)
